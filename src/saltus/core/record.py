@@ -1,0 +1,186 @@
+"""What was seen: labelled arrays, plus everything needed to see it again."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from saltus._lazy import np, xr
+from saltus.core import store
+from saltus.core.errors import BadInput
+
+if TYPE_CHECKING:
+    import numpy
+    import xarray
+
+FORMAT = "saltus-record"
+FORMAT_VERSION = 1
+
+
+@dataclass(frozen=True)
+class Record:
+    """A finished record on disk: its data, its manifest and where it lies."""
+
+    data: xarray.Dataset
+    manifest: dict[str, Any]
+    path: Path
+
+
+def digest(data: xarray.Dataset) -> str:
+    """A checksum of every array's name, shape, type and bytes."""
+    total = hashlib.sha256()
+    for name in sorted(map(str, data.variables)):
+        variable = data.variables[name]
+        values = _plain(variable.values)
+        total.update(f"{name}|{variable.dims}|{values.shape}|{values.dtype}|".encode())
+        total.update(np.ascontiguousarray(values).tobytes())
+    return total.hexdigest()
+
+
+def _plain(values: numpy.ndarray) -> numpy.ndarray:
+    """Text as fixed-width unicode, so that its bytes are its content."""
+    return values.astype("U") if values.dtype.kind in "OTU" else values
+
+
+def tidy(data: xarray.Dataset) -> xarray.Dataset:
+    """The dataset as it will come back from disk: in memory, with plain text."""
+    out = data.copy(deep=False)
+    for name, variable in data.variables.items():
+        if variable.dtype.kind in "OT":
+            out[name] = (variable.dims, _plain(variable.values), variable.attrs)
+    return out
+
+
+def write_data(data: xarray.Dataset, path: Path) -> None:
+    # Zarr's format 2 has a stable specification for text; format 3 does not yet.
+    tidy(data).to_zarr(path, mode="w", zarr_format=2, consolidated=False)
+
+
+def read_data(path: Path) -> xarray.Dataset:
+    with xr.open_zarr(path, consolidated=False) as opened:
+        return tidy(opened.load())
+
+
+def write(path: Path, data: xarray.Dataset, manifest: dict[str, Any]) -> None:
+    """Write the record whole: a reader never sees part of it."""
+    manifest = {
+        "format": FORMAT,
+        "format_version": FORMAT_VERSION,
+        **manifest,
+        "digest": digest(tidy(data)),
+    }
+
+    def fill(folder: Path) -> None:
+        write_data(data, folder / "data.zarr")
+        (folder / store.MANIFEST).write_text(json.dumps(manifest, indent=1) + "\n")
+
+    store.write_whole(path, fill)
+
+
+def read_manifest(path: Path) -> dict[str, Any]:
+    """The manifest, or one line saying why this is not a record."""
+    file = path / store.MANIFEST
+    if not path.exists():
+        raise BadInput(f"no record at {path}; saltus run makes one")
+    if not file.is_file():
+        raise BadInput(f"{path} is not a saltus record: it has no {store.MANIFEST}")
+    try:
+        manifest = json.loads(file.read_text())
+    except (OSError, ValueError):
+        raise BadInput(
+            f"the record at {path} is damaged: its manifest cannot be read; run it --again"
+        ) from None
+    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
+        raise BadInput(f"{path} is not a saltus record: its manifest is of another format")
+    if manifest.get("format_version", 0) > FORMAT_VERSION:
+        raise BadInput(f"{path} was written by a newer saltus; upgrade this one to read it")
+    return manifest
+
+
+def read(path: str | Path) -> Record:
+    """Read a record and check its arrays against the checksum taken when they were written."""
+    path = Path(path)
+    if path.name == "data.zarr":
+        path = path.parent
+    manifest = read_manifest(path)
+    try:
+        data = read_data(path / "data.zarr")
+    except Exception as error:  # zarr reports damage through many exception types
+        raise BadInput(
+            f"the record at {path} is damaged: its arrays cannot be read ({_first_line(error)}); run it --again"
+        ) from None
+    if digest(data) != manifest.get("digest"):
+        raise BadInput(f"the record at {path} is damaged: its arrays fail their checksum; run it --again")
+    data.attrs.setdefault("study", manifest.get("study", ""))
+    return Record(data, manifest, path)
+
+
+def _first_line(error: BaseException) -> str:
+    text = str(error).strip().splitlines()
+    return (text[0] if text else type(error).__name__)[:120]
+
+
+def environment() -> dict[str, Any]:
+    """Where a record is made: software, device, machine, commit."""
+    import importlib.metadata as metadata
+    import os
+    import platform
+
+    packages = {}
+    for name in ("saltus", "jax", "jaxlib", "numpy", "optax", "diffrax", "equinox", "xarray", "zarr"):
+        try:
+            packages[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            continue
+    return {
+        "python": platform.python_version(),
+        "packages": packages,
+        "commit": commit(),
+        "device": device(),
+        "machine": {"system": platform.platform(), "cpu": _cpu(), "cores": len(os.sched_getaffinity(0))},
+    }
+
+
+def device() -> dict[str, Any]:
+    """The accelerator JAX used, or the plain host if JAX was never needed."""
+    if "jax" not in sys.modules:
+        return {"platform": "cpu", "kind": "host", "count": 1}
+    import jax
+
+    first = jax.local_devices()[0]
+    return {"platform": first.platform, "kind": first.device_kind, "count": jax.local_device_count()}
+
+
+def _cpu() -> str:
+    try:
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            if line.startswith("model name"):
+                return line.split(":", 1)[1].strip()
+    except OSError:
+        pass
+    import platform
+
+    return platform.processor() or "unknown"
+
+
+def commit() -> str | None:
+    """The commit of the source tree saltus runs from, with `+` when it has local changes."""
+    import subprocess
+
+    here = Path(__file__).resolve().parent
+    if not any((parent / ".git").exists() for parent in here.parents):
+        return None
+
+    def git(*words: str) -> str:
+        done = subprocess.run(["git", "-C", str(here), *words], capture_output=True, text=True, timeout=5)
+        return done.stdout.strip() if done.returncode == 0 else ""
+
+    try:
+        head = git("rev-parse", "--short=12", "HEAD")
+        return (head + ("+" if git("status", "--porcelain", "--untracked-files=no") else "")) or None
+    except (OSError, subprocess.SubprocessError):
+        return None

@@ -1,0 +1,230 @@
+"""A study's settings: typed, bounded, readable from the command line, a TOML file or Python."""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import math
+import types
+import typing
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Any, Literal
+
+from saltus.core.errors import BadInput, nearest
+
+_ABSENT = dataclasses.MISSING
+
+
+def setting(
+    default: Any,
+    help: str,
+    *,
+    choices: Sequence[Any] | None = None,
+    low: float | None = None,
+    above: float | None = None,
+    high: float | None = None,
+    drawing: bool = False,
+) -> Any:
+    """A dataclass field with its meaning and its bounds.
+
+    **Arguments:** `low`, `above`, `high` bound every number in the value (`above` is strict); `choices`
+    lists the allowed values; `drawing=True` marks a setting that never changes what is computed.
+    """
+    meta = dict(help=help, choices=choices, low=low, above=above, high=high, drawing=drawing)
+    return dataclasses.field(default=default, metadata=meta)
+
+
+def reading(help: str = "the paper's text, or what its published figures were drawn with") -> Any:
+    """The switch between a paper's text and its figures, where the two part."""
+    return setting("as-written", help, choices=("as-written", "as-drawn"))
+
+
+@cache
+def hints(cls: type) -> dict[str, Any]:
+    """Field name to resolved type, in the order of declaration."""
+    found = typing.get_type_hints(cls)
+    return {f.name: found[f.name] for f in dataclasses.fields(cls) if f.init}
+
+
+def default_of(cls: type, name: str) -> Any:
+    return cls.__dataclass_fields__[name].default  # type: ignore[attr-defined]
+
+
+def check_name(cls: type, name: str, where: str) -> None:
+    """Refuse a setting the study does not have, naming the nearest one it has."""
+    known = hints(cls)
+    if name not in known:
+        close = nearest(name, known) or f"; its settings are {', '.join(known)}"
+        raise BadInput(f"{where} has no setting {name.replace('_', '-')!r}{close.replace('_', '-')}")
+
+
+def resolve(cls: type, given: Mapping[str, Any], where: str) -> dict[str, Any]:
+    """Defaults, then the presets of the chosen reading and scale, then what was given, all checked."""
+    for name in given:
+        check_name(cls, name, where)
+    values = {name: default_of(cls, name) for name in hints(cls)}
+    missing = [n for n, v in values.items() if v is _ABSENT and n not in given]
+    if missing:
+        raise BadInput(f"{where} needs a value for {missing[0]!r}")
+    checked = {name: coerce(cls, name, value) for name, value in given.items()}
+    for switch, table in getattr(cls, "presets", {}).items():
+        chosen = checked.get(switch, values[switch])
+        values.update(table.get(chosen, {}))
+    values.update(checked)
+    return {name: coerce(cls, name, value) for name, value in values.items()}
+
+
+def coerce(cls: type, name: str, value: Any) -> Any:
+    """The value in the field's own type and within its bounds, or one clear line."""
+    field = cls.__dataclass_fields__[name]  # type: ignore[attr-defined]
+    label = name.replace("_", "-")
+    out = _convert(value, hints(cls)[name], label)
+    meta = field.metadata
+    choices = meta.get("choices")
+    if choices is not None and out not in choices:
+        close = nearest(str(out), map(str, choices))
+        raise BadInput(f"{label} is one of {', '.join(map(str, choices))}, not {out!r}{close}")
+    for number in _numbers(out):
+        if meta.get("low") is not None and number < meta["low"]:
+            raise BadInput(f"{label} must be at least {meta['low']:g}, not {number:g}")
+        if meta.get("above") is not None and number <= meta["above"]:
+            raise BadInput(f"{label} must be greater than {meta['above']:g}, not {number:g}")
+        if meta.get("high") is not None and number > meta["high"]:
+            raise BadInput(f"{label} must be at most {meta['high']:g}, not {number:g}")
+    return out
+
+
+def _numbers(value: Any) -> list[float]:
+    if isinstance(value, bool | str) or value is None:
+        return []
+    if isinstance(value, tuple):
+        return [n for item in value for n in _numbers(item)]
+    return [value]
+
+
+def _convert(value: Any, kind: Any, label: str) -> Any:
+    origin, args = typing.get_origin(kind), typing.get_args(kind)
+    if origin in (typing.Union, types.UnionType):
+        if value is None or (isinstance(value, str) and value.lower() == "none"):
+            if type(None) in args:
+                return None
+            raise BadInput(f"{label} needs a value")
+        inner = [a for a in args if a is not type(None)]
+        errors = []
+        for one in inner:
+            try:
+                return _convert(value, one, label)
+            except BadInput as error:
+                errors.append(error)
+        raise errors[-1]
+    if origin is Literal:
+        if value in args:
+            return value
+        raise BadInput(f"{label} is one of {', '.join(map(str, args))}, not {value!r}")
+    if origin is tuple:
+        return _convert_tuple(value, args, label)
+    if kind is bool:
+        return _boolean(value, label)
+    if kind is int:
+        return _integer(value, label)
+    if kind is float:
+        return _real(value, label)
+    if kind is str:
+        if isinstance(value, str):
+            return value
+        raise BadInput(f"{label} takes a word, not {value!r}")
+    raise TypeError(f"settings of type {kind!r} are not supported")  # a mistake in a study, not by a user
+
+
+def _convert_tuple(value: Any, args: tuple[Any, ...], label: str) -> tuple[Any, ...]:
+    items = parse_items(value, label) if isinstance(value, str) else value
+    if not isinstance(items, Sequence) and not hasattr(items, "tolist"):
+        items = (items,)
+    items = items.tolist() if hasattr(items, "tolist") else list(items)
+    nested = typing.get_origin(args[0]) is tuple
+    if nested and items and not any(isinstance(i, Sequence | tuple) for i in items):
+        items = [items]  # a single inner tuple
+    if len(args) == 2 and args[1] is Ellipsis:
+        if not items:
+            raise BadInput(f"{label} is empty; give at least one value")
+        return tuple(_convert(item, args[0], label) for item in items)
+    if len(items) != len(args):
+        raise BadInput(f"{label} takes {len(args)} values, not {len(items)}")
+    return tuple(_convert(item, kind, label) for item, kind in zip(items, args, strict=True))
+
+
+def parse_items(text: str, label: str) -> list[Any]:
+    """`1,2`, `1 2`, `1,2;3,4` or `[[1,2],[3,4]]` as nested lists of words or numbers."""
+    text = text.strip()
+    if text.startswith(("[", "(")):
+        try:
+            found = ast.literal_eval(text)
+        except (ValueError, SyntaxError, MemoryError, RecursionError):
+            raise BadInput(f"{label} could not be read from {text!r}; write it like 1,2 or 1,2;3,4") from None
+        return list(found) if isinstance(found, list | tuple) else [found]
+    if ";" in text:
+        return [parse_items(part, label) for part in text.split(";") if part.strip()]
+    return [word for word in text.replace(",", " ").split() if word]
+
+
+def _boolean(value: Any, label: str) -> bool:
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, str) and value.lower() in ("true", "yes", "on", "1"):
+        return True
+    if isinstance(value, str) and value.lower() in ("false", "no", "off", "0"):
+        return False
+    raise BadInput(f"{label} is true or false, not {value!r}")
+
+
+def _real(value: Any, label: str) -> float:
+    if isinstance(value, bool) or (
+        not isinstance(value, int | float | str) and not hasattr(value, "__float__")
+    ):
+        raise BadInput(f"{label} takes a number, not {value!r}")
+    try:
+        number = float(value)
+    except (TypeError, ValueError, OverflowError):
+        raise BadInput(f"{label} takes a number, not {value!r}") from None
+    if not math.isfinite(number):
+        raise BadInput(f"{label} must be finite, not {value}")
+    return number
+
+
+def _integer(value: Any, label: str) -> int:
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    if isinstance(value, str) and value.strip().lstrip("+-").isdigit() and value.isascii():
+        if len(value) > 30:
+            raise BadInput(f"{label} is too large: {value[:12]}...")
+        return int(value)
+    try:
+        number = _real(value, label)
+    except BadInput:
+        raise BadInput(f"{label} takes a whole number, not {value!r}") from None
+    if number != int(number):
+        raise BadInput(f"{label} takes a whole number, not {value}")
+    return int(number)
+
+
+def plain(value: Any) -> Any:
+    """The value as JSON sees it."""
+    if isinstance(value, tuple | list):
+        return [plain(v) for v in value]
+    return value
+
+
+def plain_all(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: plain(value) for name, value in values.items()}
+
+
+def as_text(value: Any) -> str:
+    """The value as the command line reads it back."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, tuple):
+        if value and isinstance(value[0], tuple):
+            return " ".join(as_text(v) for v in value)
+        return ",".join(as_text(v) for v in value)
+    return repr(value) if isinstance(value, float) else str(value)

@@ -1,0 +1,198 @@
+"""Where records live: content-addressed folders, each written whole or not at all.
+
+    STORE/sim/fig2a/3f9c0a1b2c3d/            one record: manifest.json, data.zarr, and its views
+    STORE/sim/fig2a/3f9c0a1b2c3d.parts/      finished parts of a record that is not finished yet
+    STORE/sim/fig2a/3f9c0a1b2c3d.lock        held by the process that computes it
+
+A folder appears under its final name by a single rename, after everything in it has reached the disk, so a
+process killed at any moment leaves either the old state or the new one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from saltus.core.errors import BadInput
+
+DEFAULT = Path("saltus-records")
+MANIFEST = "manifest.json"
+
+
+def key_of(study: str, version: int, settings: dict[str, Any]) -> str:
+    """Twelve hex digits naming exactly this computation."""
+    text = json.dumps([study, version, settings], sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+@contextlib.contextmanager
+def disk_errors(path: Path) -> Iterator[None]:
+    """Turn what the operating system says of a disk into one line."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise BadInput(
+                f"no space left on the disk of {path}; what was finished is kept: free some space "
+                "or choose another folder with --out, then run the same command again"
+            ) from error
+        if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+            raise BadInput(f"{path} is not writable; choose another folder with --out") from error
+        if error.errno in (errno.ENOTDIR, errno.EEXIST):
+            raise BadInput(f"{path} is in the way of a folder; choose another one with --out") from error
+        if error.errno in (errno.ENAMETOOLONG, errno.EINVAL, errno.ELOOP):
+            raise BadInput(
+                f"{str(path)[:80]!r} is not a usable folder name; choose another with --out"
+            ) from error
+        raise
+
+
+class Store:
+    """A folder of records."""
+
+    def __init__(self, root: str | Path = DEFAULT) -> None:
+        if "\0" in str(root) or not str(root):
+            raise BadInput("the output folder's name is empty or holds a null character")
+        self.root = Path(root).expanduser()
+
+    def open(self) -> Store:
+        """Make the folder and make sure it can be written to, before anything is computed."""
+        with disk_errors(self.root):
+            if self.root.exists() and not self.root.is_dir():
+                raise BadInput(f"{self.root} is a file; --out needs a folder")
+            owner = _owner(self.root)
+            if owner is not None:
+                raise BadInput(f"{self.root} is itself a record of {owner}; give --out the store above it")
+            self.root.mkdir(parents=True, exist_ok=True)
+            with tempfile.NamedTemporaryFile(dir=self.root, prefix=".probe-"):
+                pass
+        return self
+
+    def place(self, study: str, key: str) -> Path:
+        return self.root / study / key
+
+    def records(self) -> list[Path]:
+        """Every finished record, newest last."""
+        if not self.root.is_dir():
+            raise BadInput(f"no store at {self.root}; run a study first, or name the folder with --out")
+        _recover(self.root)
+        found = [m.parent for m in self.root.glob(f"**/{MANIFEST}") if not _temporary(m.parent)]
+        return sorted(found, key=lambda p: (p / MANIFEST).stat().st_mtime)
+
+    @contextlib.contextmanager
+    def lock(self, place: Path) -> Iterator[None]:
+        """Hold the right to compute this record; a second process is told who has it."""
+        lock = place.with_name(place.name + ".lock")
+        with disk_errors(self.root):
+            lock.parent.mkdir(parents=True, exist_ok=True)
+            handle = lock.open("a+")
+        with handle:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                handle.seek(0)
+                pid = handle.read().strip() or "unknown"
+                raise BadInput(
+                    f"process {pid} is computing {place} right now; wait for it, or use another --out"
+                ) from None
+            handle.truncate(0)
+            handle.write(str(os.getpid()))
+            handle.flush()
+            _recover_one(place)
+            yield
+            with contextlib.suppress(OSError):
+                lock.unlink()
+
+
+def _owner(folder: Path) -> str | None:
+    """The study whose record this folder is, or lies in."""
+    for one in (folder, *folder.absolute().parents):
+        manifest = one / MANIFEST
+        try:
+            if manifest.is_file() and json.loads(manifest.read_text()).get("format") == "saltus-record":
+                return str(json.loads(manifest.read_text()).get("study"))
+        except (OSError, ValueError, AttributeError):
+            continue
+    return None
+
+
+def write_whole(target: Path, fill: Callable[[Path], None]) -> None:
+    """Fill a new folder, bring it to the disk, and give it its name in one step."""
+    with disk_errors(target):
+        target.parent.mkdir(parents=True, exist_ok=True)
+        fresh = Path(tempfile.mkdtemp(prefix=f".{target.name}.new-", dir=target.parent))
+        try:
+            fill(fresh)
+            _sync_tree(fresh)
+            fresh.chmod(0o755)
+            old = target.with_name(f".{target.name}.old")
+            if target.exists():
+                shutil.rmtree(old, ignore_errors=True)
+                target.rename(old)
+            fresh.rename(target)
+            _sync(target.parent)
+            shutil.rmtree(old, ignore_errors=True)
+        except BaseException:
+            shutil.rmtree(fresh, ignore_errors=True)
+            _recover_one(target)
+            raise
+
+
+def write_file(target: Path, data: bytes) -> None:
+    """Replace a file's content in one step."""
+    with disk_errors(target):
+        handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+        try:
+            with os.fdopen(handle, "wb") as out:
+                out.write(data)
+                out.flush()
+                os.fsync(out.fileno())
+            Path(name).chmod(0o644)
+            os.replace(name, target)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                os.unlink(name)
+            raise
+
+
+def _recover_one(target: Path) -> None:
+    """Put back a record whose replacement was cut off between its two renames; clear half-written ones."""
+    old = target.with_name(f".{target.name}.old")
+    if old.exists() and not target.exists():
+        with contextlib.suppress(OSError):
+            old.rename(target)
+    for left in target.parent.glob(f".{target.name}.new-*"):
+        shutil.rmtree(left, ignore_errors=True)
+
+
+def _recover(root: Path) -> None:
+    for old in root.glob("**/.*.old"):
+        _recover_one(old.with_name(old.name[1:-4]))
+
+
+def _temporary(path: Path) -> bool:
+    return any(part.startswith(".") or part.endswith(".parts") for part in path.parts[-2:])
+
+
+def _sync(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _sync_tree(folder: Path) -> None:
+    for directory, _, files in os.walk(folder):
+        for name in files:
+            _sync(Path(directory) / name)
+        _sync(Path(directory))

@@ -1,0 +1,173 @@
+"""A study: one published figure or table, or one of our own."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import inspect
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+from saltus.core import settings
+from saltus.core.errors import BadInput, nearest
+
+if TYPE_CHECKING:
+    import xarray as xr
+    from matplotlib.figure import Figure
+
+    from saltus.core.claim import Claim
+    from saltus.core.lab import Lab
+
+
+class Study(Protocol):
+    """What a study declares; `law` may return None and `draw` be absent."""
+
+    def run(self, lab: Lab) -> xr.Dataset: ...
+
+    def law(self, record: xr.Dataset) -> xr.Dataset | None: ...
+
+    def claims(self, record: xr.Dataset, law: xr.Dataset | None) -> Iterator[Claim]: ...
+
+    def draw(self, record: xr.Dataset, law: xr.Dataset | None) -> Figure: ...
+
+
+@dataclass(frozen=True)
+class Paper:
+    """A work whose figures are studies, and how to cite it."""
+
+    id: str
+    key: str
+    title: str
+    authors: str
+    year: int
+    venue: str
+
+    def bibtex(self) -> str:
+        return (
+            f"@inproceedings{{{self.key},\n  title = {{{self.title}}},\n  author = {{{self.authors}}},\n"
+            f"  booktitle = {{{self.venue}}},\n  year = {{{self.year}}},\n}}"
+        )
+
+
+@dataclass(frozen=True)
+class Info:
+    """Everything about a study that is known without running it."""
+
+    id: str
+    cls: type
+    figure: str
+    cites: str
+    cost: str
+    version: int
+    checks: tuple[str, ...]
+    source: str
+
+    @property
+    def paper(self) -> str:
+        return self.id.split("/")[0]
+
+    @property
+    def title(self) -> str:
+        return (inspect.getdoc(self.cls) or self.id).strip().splitlines()[0]
+
+
+_STUDIES: dict[str, Info] = {}
+_PAPERS: dict[str, Paper] = {}
+C = TypeVar("C", bound=type)
+
+
+def paper(entry: Paper) -> Paper:
+    """Register a work."""
+    _PAPERS[entry.id] = entry
+    return entry
+
+
+def papers() -> dict[str, Paper]:
+    return dict(_PAPERS)
+
+
+def study(
+    id: str,
+    *,
+    cites: str = "",
+    figure: str = "",
+    cost: str = "",
+    version: int = 1,
+    checks: tuple[str, ...] = (),
+) -> Callable[[C], C]:
+    """Register a frozen dataclass as a study.
+
+    **Arguments:** `id` as `paper/name`; `cost` on a named machine; `version` is raised when what the study
+    computes changes, so that older records are not mistaken for it; `checks`: the claims it will check, a
+    sentence each. The class's constructor fills in the presets of the chosen reading or scale
+    (`presets: ClassVar = {"reading": {"as-drawn": {...}}}`), checks every value, and calls `check()`.
+    """
+
+    def register(cls: C) -> C:
+        if not dataclasses.is_dataclass(cls):
+            raise TypeError(f"study {id!r}: put @dataclass(frozen=True) under @study(...)")
+        if not callable(getattr(cls, "run", None)) or not callable(getattr(cls, "claims", None)):
+            raise TypeError(f"study {id!r} needs methods run and claims")
+        plain_init = cls.__init__  # type: ignore[misc]
+
+        @functools.wraps(plain_init)
+        def init(self: Any, *args: Any, **given: Any) -> None:
+            names = list(settings.hints(cls))
+            if len(args) > len(names):
+                raise BadInput(f"{id} takes at most {len(names)} settings")
+            given = dict(zip(names, args, strict=False)) | given
+            plain_init(self, **settings.resolve(cls, given, id))
+            check = getattr(self, "check", None)
+            if check is not None:
+                check()
+
+        cls.__init__ = init  # type: ignore[misc]
+        source = inspect.getsourcefile(cls) or ""
+        held = _STUDIES.get(id)
+        if held is not None and held.source != source:
+            raise BadInput(f"study {id!r} is already registered by {held.source}; choose another id")
+        _STUDIES[id] = Info(id, cls, figure, cites, cost, version, checks, source)
+        cls.info = _STUDIES[id]  # type: ignore[attr-defined]
+        return cls
+
+    return register
+
+
+def studies() -> dict[str, Info]:
+    """All registered studies, in natural order of their names (fig2a before fig10)."""
+    return dict(sorted(_STUDIES.items(), key=lambda item: natural(item[0])))
+
+
+def natural(text: str) -> tuple[Any, ...]:
+    """Sort key under which fig2 comes before fig10."""
+    words: list[Any] = []
+    for is_digit, group in _runs(text):
+        words.append((1, int(group), "") if is_digit else (0, 0, group))
+    return tuple(words)
+
+
+def _runs(text: str) -> Iterator[tuple[bool, str]]:
+    start = 0
+    for i in range(1, len(text) + 1):
+        if i == len(text) or text[i].isdigit() != text[start].isdigit():
+            if text:
+                yield text[start].isdigit(), text[start:i]
+            start = i
+
+
+def info(id: str) -> Info:
+    """The study of that name, or one line naming the nearest."""
+    if id not in _STUDIES:
+        close = nearest(id, [*_STUDIES, *{s.split("/")[0] for s in _STUDIES}])
+        raise BadInput(f"no study {id!r}{close or '; saltus list shows them all'}")
+    return _STUDIES[id]
+
+
+def select(names: list[str]) -> list[Info]:
+    """Studies by id or by paper, each once, in the order asked for."""
+    chosen: dict[str, Info] = {}
+    for name in names:
+        of_paper = {i: s for i, s in studies().items() if s.paper == name.rstrip("/")}
+        chosen.update(of_paper or {name: info(name)})
+    return list(chosen.values())
