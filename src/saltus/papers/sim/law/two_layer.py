@@ -14,6 +14,7 @@ import numpy as np
 from jaxtyping import Array, ArrayLike, Bool, Float, Int
 
 from saltus._jax import jax, jnp
+from saltus.core.errors import BadInput
 
 __all__ = [
     "IRRELEVANT",
@@ -140,7 +141,7 @@ def times_to(
     if spacing == "linear":
         return jnp.linspace(0.0, horizon, count)
     if spacing != "log":
-        raise ValueError(f"spacing is 'linear' or 'log', not {spacing!r}")
+        raise BadInput(f"spacing is 'linear' or 'log', not {spacing!r}")
     return jnp.concatenate([jnp.zeros(1), jnp.geomspace(first or horizon / 1000, horizon, count - 1)])
 
 
