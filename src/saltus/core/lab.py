@@ -11,13 +11,10 @@ import shutil
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from saltus.core import record, settings, store
-from saltus.core.claim import Claim
 from saltus.core.errors import BadInput
 from saltus.core.progress import Silent, Tick
 from saltus.core.record import Record
@@ -25,7 +22,6 @@ from saltus.core.study import Info
 
 if TYPE_CHECKING:
     import xarray
-    from matplotlib.figure import Figure
 
 
 class Lab:
@@ -37,7 +33,7 @@ class Lab:
         self.kept: list[str] = []
 
     def keep(self, name: str, compute: Callable[[], xarray.Dataset]) -> xarray.Dataset:
-        """The part of that name: read back if an earlier, interrupted run finished it, else computed and kept.
+        """The part of that name: read back if an interrupted run finished it, else computed and kept.
 
         **Arguments:** `name`: unique within the study; `compute`: returns a Dataset that depends on nothing
         but the study's settings.
@@ -60,77 +56,6 @@ class Lab:
         """A bar for long work: `with lab.progress("runs") as tick: tick(done, total)`."""
         with self.show.bar(label) as tick:
             yield tick
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """A study that has been run: its record, and on demand its law, claims, verdict and figure."""
-
-    study: Any
-    record: Record
-    fresh: bool = field(default=True)
-
-    @property
-    def info(self) -> Info:
-        return type(self.study).info
-
-    @property
-    def data(self) -> xarray.Dataset:
-        return self.record.data
-
-    @cached_property
-    def law(self) -> xarray.Dataset | None:
-        make = getattr(self.study, "law", None)
-        return make(self.data) if make is not None else None
-
-    @cached_property
-    def claims(self) -> list[Claim]:
-        found = list(self.study.claims(self.data, self.law))
-        names = [c.id for c in found]
-        if len(set(names)) != len(names):
-            raise TypeError(f"{self.info.id}: two claims share an id: {names}")
-        return found
-
-    @property
-    def as_documented(self) -> bool:
-        return all(claim.as_documented for claim in self.claims)
-
-    def figure(self) -> Figure | None:
-        """Draw it, in the house style."""
-        make = getattr(self.study, "draw", None)
-        if make is None:
-            return None
-        from saltus.core.style import house_style
-
-        with house_style():
-            return make(self.data, self.law)
-
-    def as_json(self) -> dict[str, Any]:
-        m = self.record.manifest
-        return {
-            "id": self.info.id,
-            "title": self.info.title,
-            "figure": self.info.figure,
-            "cites": self.info.cites,
-            "settings": m["settings"],
-            "variant": m["variant"],
-            "device": m["device"],
-            "seconds": m["seconds"],
-            "computed": self.fresh,
-            "record": str(self.record.path),
-            "command": m["command"],
-            "claims": [c.as_json() for c in self.claims],
-        }
-
-    def _repr_html_(self) -> str:
-        from saltus.core.show import outcome_html
-
-        return outcome_html(self)
-
-    def __rich__(self) -> Any:
-        from saltus.core.show import outcome_rich
-
-        return outcome_rich(self)
 
 
 def values_of(study: Any) -> dict[str, Any]:
@@ -164,40 +89,38 @@ def _is_file(info: Info) -> bool:
 def variant(study: Any) -> str:
     """How this differs from the study's own default, in words every output carries."""
     cls = type(study)
-    default = cls()
     named = [str(getattr(study, n)) for n in getattr(cls, "presets", {})]
     base = settings.resolve(cls, {n: getattr(study, n) for n in getattr(cls, "presets", {})}, cls.info.id)
     changed = [n for n, v in values_of(study).items() if v != base[n]]
     if changed:
         named.append("changed: " + ", ".join(n.replace("_", "-") for n in changed))
-    del default
     return "; ".join(named) or "as published"
 
 
 def run(
     study: Any, out: str | Path = store.DEFAULT, *, again: bool = False, show: Silent | None = None
-) -> Outcome:
-    """Find this study's record in the store, or compute it; a killed run resumes from its finished parts."""
+) -> tuple[Record, bool]:
+    """Find this study's record in the store, or compute it; a killed run resumes from its finished parts.
+
+    **Returns:** the record, and whether it was computed now.
+    """
     info: Info = type(study).info
     shelf = store.Store(out).open()
     place = shelf.place(info.id, key(study))
-    show = show or Silent()
     with shelf.lock(place):
         if place.exists() and not again:
             found = record.read(place)
             if found.manifest.get("study") != info.id:
-                raise BadInput(
-                    f"{place} belongs to study {found.manifest.get('study')}; choose another --out"
-                )
-            return Outcome(study, found, fresh=False)
+                owner = found.manifest.get("study")
+                raise BadInput(f"{place} belongs to study {owner}; choose another --out")
+            return found, False
         parts = _parts(place, again)
         began = time.time()
         lab = Lab(parts, show)
         try:
             data = _compute(study, lab)
         except KeyboardInterrupt:
-            done = len(list(parts.glob("*.part"))) if parts.exists() else 0
-            raise Interrupted(done, parts) from None
+            raise Interrupted(len(list(parts.glob("*.part"))), parts) from None
         manifest = {
             "study": info.id,
             "version": info.version,
@@ -214,7 +137,7 @@ def run(
         }
         record.write(place, data, manifest)
         shutil.rmtree(parts, ignore_errors=True)
-        return Outcome(study, record.read(place))
+        return record.read(place), True
 
 
 class Interrupted(Exception):
@@ -222,7 +145,7 @@ class Interrupted(Exception):
 
     def __init__(self, done: int, parts: Path) -> None:
         super().__init__(
-            f"interrupted; {done} finished parts are kept and the same command goes on from there"
+            f"interrupted; {done} finished parts are kept, and the same command goes on from there"
         )
         self.done, self.parts = done, parts
 

@@ -111,7 +111,8 @@ def read(path: str | Path) -> Record:
         data = read_data(path / "data.zarr")
     except Exception as error:  # zarr reports damage through many exception types
         raise BadInput(
-            f"the record at {path} is damaged: its arrays cannot be read ({_first_line(error)}); run it --again"
+            f"the record at {path} is damaged: its arrays are unreadable ({_first_line(error)}); "
+            "run it --again"
         ) from None
     if digest(data) != manifest.get("digest"):
         raise BadInput(f"the record at {path} is damaged: its arrays fail their checksum; run it --again")
@@ -153,6 +154,13 @@ def device() -> dict[str, Any]:
 
     first = jax.local_devices()[0]
     return {"platform": first.platform, "kind": first.device_kind, "count": jax.local_device_count()}
+
+
+def device_name(manifest: dict[str, Any]) -> str:
+    """`cpu` with the processor's name, or the accelerator's platform and name."""
+    device = manifest["device"]
+    kind = manifest["machine"]["cpu"] if device["platform"] == "cpu" else device["kind"]
+    return f"{device['platform']}: {kind}"
 
 
 def _cpu() -> str:

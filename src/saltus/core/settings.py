@@ -41,7 +41,7 @@ def reading(help: str = "the paper's text, or what its published figures were dr
 
 
 @cache
-def hints(cls: type) -> dict[str, Any]:
+def hints(cls: Any) -> dict[str, Any]:
     """Field name to resolved type, in the order of declaration."""
     found = typing.get_type_hints(cls)
     return {f.name: found[f.name] for f in dataclasses.fields(cls) if f.init}
@@ -105,6 +105,10 @@ def _numbers(value: Any) -> list[float]:
 
 def _convert(value: Any, kind: Any, label: str) -> Any:
     origin, args = typing.get_origin(kind), typing.get_args(kind)
+    if isinstance(value, str) and not value.strip():
+        if kind is bool:
+            return True  # a bare --option switches it on
+        raise BadInput(f"{label} needs a value")
     if origin in (typing.Union, types.UnionType):
         if value is None or (isinstance(value, str) and value.lower() == "none"):
             if type(None) in args:

@@ -109,7 +109,7 @@ def study(
             raise TypeError(f"study {id!r}: put @dataclass(frozen=True) under @study(...)")
         if not callable(getattr(cls, "run", None)) or not callable(getattr(cls, "claims", None)):
             raise TypeError(f"study {id!r} needs methods run and claims")
-        plain_init = cls.__init__  # type: ignore[misc]
+        plain_init = cls.__init__
 
         @functools.wraps(plain_init)
         def init(self: Any, *args: Any, **given: Any) -> None:
@@ -122,7 +122,7 @@ def study(
             if check is not None:
                 check()
 
-        cls.__init__ = init  # type: ignore[misc]
+        setattr(cls, "__init__", init)  # noqa: B010
         source = inspect.getsourcefile(cls) or ""
         held = _STUDIES.get(id)
         if held is not None and held.source != source:

@@ -1,0 +1,94 @@
+"""A study in words: what it reproduces, its settings, its cost, the claims it will check."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import textwrap
+import typing
+from typing import Any
+
+from saltus.core import settings
+from saltus.core.study import Info, papers
+
+
+def describe(info: Info) -> str:
+    """Everything known of a study without running it, as plain text."""
+    doc = inspect.getdoc(info.cls) or info.id
+    title, _, rest = doc.partition("\n")
+    lines = [f"{info.id}  {title}"]
+    if rest.strip():
+        lines += ["", textwrap.indent(rest.strip(), "  ")]
+    if info.figure:
+        lines += ["", f"  Reproduces: Fig. {info.figure} of {info.cites or 'the paper'}"]
+    work = next((p for p in papers().values() if p.key == info.cites), None)
+    if work:
+        lines.append(f"  Citation:   {work.authors} ({work.year}). {work.title}. {work.venue}.")
+    if info.cost:
+        lines.append(f"  Cost:       {info.cost}")
+    lines += ["", "  Settings", *option_lines(info.cls)]
+    lines += _preset_lines(info.cls)
+    if info.checks:
+        lines += ["", "  Claims it will check"]
+        lines += [
+            textwrap.fill(c, 100, initial_indent="    - ", subsequent_indent="      ") for c in info.checks
+        ]
+    return "\n".join(lines)
+
+
+def _fill(text: str, first: str, indent: int) -> str:
+    return textwrap.fill(text, 100, initial_indent=first, subsequent_indent=" " * indent)
+
+
+def option_lines(cls: type) -> list[str]:
+    """One block a setting: name, default, meaning, bounds."""
+    lines = []
+    for field in dataclasses.fields(cls):
+        if not field.init:
+            continue
+        label = f"--{field.name.replace('_', '-')} {settings.as_text(field.default)}"
+        words = " ".join(filter(None, (field.metadata.get("help", ""), _bounds(cls, field))))
+        if len(label) < 28:
+            lines.append(
+                textwrap.fill(words, 100, initial_indent=f"    {label:<28}", subsequent_indent=" " * 32)
+            )
+        else:
+            lines += [
+                f"    {label}",
+                textwrap.fill(words, 100, initial_indent=" " * 32, subsequent_indent=" " * 32),
+            ]
+    return lines
+
+
+def _bounds(cls: type, field: dataclasses.Field[Any]) -> str:
+    meta = field.metadata
+    if meta.get("choices"):
+        return "(" + " | ".join(map(str, meta["choices"])) + ")"
+    bounds = [
+        f"{sign} {meta[name]:g}"
+        for name, sign in (("above", ">"), ("low", "≥"), ("high", "≤"))
+        if meta.get(name) is not None
+    ]
+    kind = _kind(settings.hints(cls)[field.name])
+    return f"({', '.join([kind, *bounds])})"
+
+
+def _kind(hint: Any) -> str:
+    if typing.get_origin(hint) is tuple:
+        inner = typing.get_args(hint)[0]
+        return "tuples, like 1,2 3,4" if typing.get_origin(inner) is tuple else "list, like 1,2"
+    names = {int: "whole number", float: "number", str: "word", bool: "true or false"}
+    if hint in names:
+        return names[hint]
+    inner = [names[a] for a in typing.get_args(hint) if a in names]
+    return f"{inner[0]} or none" if inner else "value"
+
+
+def _preset_lines(cls: type) -> list[str]:
+    lines: list[str] = []
+    for switch, table in getattr(cls, "presets", {}).items():
+        for value, changes in table.items():
+            if changes:
+                words = " ".join(f"--{n.replace('_', '-')} {settings.as_text(v)}" for n, v in changes.items())
+                lines.append(f"    --{switch} {value} stands for: {words}")
+    return ["", "  Presets", *lines] if lines else []

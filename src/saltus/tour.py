@@ -1,0 +1,47 @@
+"""`saltus tour`: one striking figure and its claims for each finished paper, then a page to open."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+
+from saltus import python
+from saltus.core import store
+from saltus.core import study as registry
+from saltus.core.progress import clock, for_stderr
+
+# The stops of the tour, a few per finished paper: what a newcomer should see first.
+STOPS = {"sim": ("sim/fig2a", "sim/fig5", "sim/fig2c")}
+
+
+def take(out: str | Path = store.DEFAULT) -> int:
+    """Run the stops, print their claims, write the page; **returns** the exit status."""
+    show = for_stderr()
+    began = time.monotonic()
+    stops = python.find([stop for stops in STOPS.values() for stop in stops])
+    show.say(
+        f"A tour of {len(STOPS)} paper and {len(stops)} studies; theory and experiment on the same axes."
+    )
+
+    from rich.console import Console
+
+    from saltus.report.outcome import run
+    from saltus.report.page import write_page
+    from saltus.report.views import write_views
+
+    console = Console()
+    outcomes = []
+    for number, info in enumerate(stops, 1):
+        show.say(f"[{number}/{len(stops)}] {info.id}  {info.title}")
+        outcome = run(info.cls(), out, show=show)
+        write_views(outcome)
+        outcomes.append(outcome)
+        console.print(outcome)
+    page = write_page(outcomes, Path(out) / "tour.html", "saltus: a tour")
+    odd = sum(not o.as_documented for o in outcomes)
+    works = ", ".join(registry.papers()[name].title for name in STOPS if name in registry.papers())
+    show.say(f"{works}: done in {clock(time.monotonic() - began)}. Open this file in a browser:")
+    sys.stderr.flush()
+    print(page.resolve())
+    return 1 if odd else 0
