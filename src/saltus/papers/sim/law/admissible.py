@@ -263,7 +263,8 @@ def random_starts(
             keys = jax.vmap(
                 lambda k, b=block: jax.random.fold_in(jax.random.fold_in(jax.random.key(seed), k), b)
             )(jnp.asarray(chunk))
-            W, good = (np.asarray(x) for x in draw(keys))
+            drawn, kept = draw(keys)
+            W, good = np.asarray(drawn), np.asarray(kept)
             first = good.argmax(1)
             out[chunk] = np.where(good.any(1)[:, None, None], W[np.arange(len(chunk)), first], 0.0)
         left = np.flatnonzero(out[:, 0, 0] == 0.0)
