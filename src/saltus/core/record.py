@@ -148,10 +148,9 @@ def environment() -> dict[str, Any]:
 
 def device() -> dict[str, Any]:
     """The accelerator JAX used, or the plain host if JAX was never needed."""
-    if "jax" not in sys.modules:
+    jax: Any = sys.modules.get("jax")
+    if jax is None:
         return {"platform": "cpu", "kind": "host", "count": 1}
-    import jax
-
     first = jax.local_devices()[0]
     return {"platform": first.platform, "kind": first.device_kind, "count": jax.local_device_count()}
 
