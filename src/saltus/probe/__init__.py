@@ -1,1 +1,33 @@
-"""."""
+"""What is watched along the way: pure functions of a `State`, on any network.
+
+A probe is a plain function `fn(state) -> array` (the variable takes its name) or a `Probe` that also
+says what the axes are called. Probes are evaluated inside the compiled loop.
+"""
+
+from __future__ import annotations
+
+from saltus.probe._curvature import hessian, lanczos, sharpness
+from saltus.probe._outputs import jacobian_at, loss, output_at
+from saltus.probe._paths import find, paths
+from saltus.probe._probe import Probe, as_probe, probe
+from saltus.probe._spectra import norm, singular_values, stable_rank, weights
+from saltus.probe._state import State
+
+__all__ = [
+    "Probe",
+    "State",
+    "as_probe",
+    "find",
+    "hessian",
+    "jacobian_at",
+    "lanczos",
+    "loss",
+    "norm",
+    "output_at",
+    "paths",
+    "probe",
+    "sharpness",
+    "singular_values",
+    "stable_rank",
+    "weights",
+]
