@@ -255,7 +255,7 @@ def random_starts(
     omega = 10.0 ** (float(log10_omega_max(a, beta, kappa=kappa)) - slack)
     if not omega > 0:
         raise BadInput(f"no omega is admissible for a = {a.tolist()}: every a_i must exceed 3 a_j for i > j")
-    out = np.zeros((n, d, d))
+    out, done = np.zeros((n, d, d)), np.zeros(n, bool)
     left: Array = np.arange(n)
     draw = jax.jit(jax.vmap(lambda key: _draw(key, d, beta, tries)))
     for block in range(400):
@@ -263,13 +263,13 @@ def random_starts(
             keys = jax.vmap(
                 lambda k, b=block: jax.random.fold_in(jax.random.fold_in(jax.random.key(seed), k), b)
             )(jnp.asarray(chunk))
-            drawn, kept = draw(keys)
-            W, good = np.asarray(drawn), np.asarray(kept)
-            first = good.argmax(1)
-            out[chunk] = np.where(good.any(1)[:, None, None], W[np.arange(len(chunk)), first], 0.0)
-        left = np.flatnonzero(out[:, 0, 0] == 0.0)
+            W, good = draw(keys)
+            first = jnp.argmax(good, axis=1)
+            out[chunk] = np.asarray(jnp.take_along_axis(W, first[:, None, None, None], axis=1)[:, 0])
+            done[chunk] = np.asarray(jnp.any(good, axis=1))
+        left = np.flatnonzero(~done)
         if len(left) == 0:
-            return omega * out
+            return np.asarray(omega * out)
     raise BadInput(
         f"no positive semidefinite start found for d = {d}, beta = {beta}: a larger beta finds one"
     )

@@ -1,12 +1,11 @@
 """The bounds of lemmas D.1-D.8 inside the compiled loop: every step, every entry, no trajectory kept.
 
-Each bound is a ratio "seen over allowed" that must not pass 1; what is carried is the worst ratio of every bound,
-and the first step and entry at which it passed 1.
+Each bound is a ratio "seen over allowed" that must not pass 1; what is carried is the worst ratio of every
+bound, and the first step and entry at which it passed 1.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -18,6 +17,7 @@ from saltus.papers.sim.law.unrolled import Entries, Rows, at, pairs
 
 __all__ = ["BOUNDS", "NEVER", "Fixed", "Watch", "run", "start_watch"]
 
+# Name: what it says, over every run, step and entry.
 BOUNDS = {
     "Cor D.1": "|N_ij| <= 2 P gamma alpha d beta^2 omega^2",
     "D.1": "|w_ij(t)| <= |w_ij(0)| exp[eta t (a_i+a_j) kappa]",
@@ -158,9 +158,8 @@ def run(f: Fixed, state: Entries | Rows, watch: Watch, steps: jax.Array, kind: s
     def entries(state: Any) -> Entries:
         return _resolved(unrolled.gram(state), f.floor) if kind == "U" else state
 
-    step: Callable[..., Any] = {"recursion": unrolled.recursion, "W": unrolled.gd, "U": unrolled.gd_factor}[
-        kind
-    ]
+    kinds: dict[str, Any] = {"recursion": unrolled.recursion, "W": unrolled.gd, "U": unrolled.gd_factor}
+    step = kinds[kind]
 
     def one(_: jax.Array, carry: Any) -> Any:
         t, state, w, watch, up, down = carry

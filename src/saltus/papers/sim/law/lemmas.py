@@ -24,26 +24,6 @@ from saltus.papers.sim.law.unrolled import Entries, Rows, pairs
 
 __all__ = ["BOUNDS", "Bound", "Counterexample", "LemmaReport", "check", "steps_to_learn"]
 
-BOUNDS = {
-    "Cor D.1": "|N_ij| <= 2 P gamma alpha d beta^2 omega^2",
-    "D.1": "|w_ij(t)| <= |w_ij(0)| exp[eta t (a_i+a_j) kappa]",
-    "D.2": "|w_ij(t)| >= |w_ij(0)| exp[eta t (a_i+a_j)/kappa], same sign, up to T_1",
-    "D.2 phase": "|w_ij(t)| <= P beta omega up to T_1",
-    "D.3": "w_ii(t) >= w_ii(0) exp[2 eta t a_i/kappa] up to T_1^(i)",
-    "D.3 phase": "w_ii(t) <= P beta omega up to T_1^(i)",
-    "D.4": "w_ii(t0+t) >= w_ii(t0) exp[2 eta t a_i (1-lambda)/kappa] once w_ii >= P beta omega",
-    "D.5 lower": "w_ii >= 0",
-    "D.5 upper": "w_ii <= 1 + 2/K",
-    "Cor D.2": "|w_ii(t+1) - w_ii(t)| <= 1/K",
-    "D.6": "w_ii >= 1 - 2/K for ever once it is",
-    "D.7": "|w_ij(t')| <= max(|w_ij(t0)|, omega) once w_ii(t0) > 0.8",
-    "D.8": "|w_ij| <= P beta omega for i != j",
-}
-# Relative rounding gathered over millions of steps; one step for D.4.
-TOLERANCE = {name: 1e-12 if name == "D.4" else 0.0 if name == "D.5 lower" else 1e-8 for name in BOUNDS}
-BLOWN = 1e6
-BLOCK = 64
-NEVER = np.iinfo(np.int64).max
 Dynamics = Literal["recursion", "gd"]
 
 
@@ -151,8 +131,8 @@ def check(
     - `a`: signal strengths, larger index stronger; `W0`: starts, symmetric PSD without zeros; `eta`: step.
     - `constants`: as `assumptions.decide` returns them; they need not be admissible.
     - `steps`: past the end of learning unless said.
-    - `dynamics`: "recursion" is the printed eq. D.2 on W, "gd" gradient descent on U. The latter is stepped in
-      W, which keeps small entries exact, or in U where a start is (nearly) rank deficient: W would not stay so.
+    - `dynamics`: "recursion" is the printed eq. D.2 on W, "gd" gradient descent on U. The latter is stepped
+      in W, which keeps small entries exact, or in U where a start is (nearly) rank deficient.
 
     Reference: appendix D.2 of arXiv:2410.08309.
     """
