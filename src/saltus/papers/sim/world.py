@@ -190,19 +190,18 @@ def draw(
     centres = jnp.repeat(_centres(mu, origin), points, axis=0)
     stream = jax.random.fold_in(key, DATA)
 
-    def fresh(round_: jax.Array | int) -> jax.Array:
-        noise = jax.random.normal(jax.random.fold_in(stream, round_), (clusters * points, s), mu.dtype)
-        return centres + sigma * noise
+    def fresh(stream: jax.Array) -> jax.Array:
+        return centres + sigma * jax.random.normal(stream, (clusters * points, s), mu.dtype)
 
     def inside(y: jax.Array) -> jax.Array:
         return jnp.sum((y - mu) ** 2, axis=-1) < (jnp.min(mu) / 2) ** 2
 
-    y, discarded = fresh(0), jnp.zeros((), int)
+    y, discarded = fresh(stream), jnp.zeros((), int)
     if truncate:
         # A centre is at least min mu away from x̂, so a new draw is inside with probability below 1/2.
         def again(state: Any) -> Any:
             round_, y, out, discarded = state
-            y = jnp.where(out[:, None], fresh(round_), y)
+            y = jnp.where(out[:, None], fresh(jax.random.fold_in(stream, round_)), y)
             return round_ + 1, y, inside(y), discarded + jnp.sum(out)
 
         start = (jnp.ones((), int), y, inside(y), discarded)

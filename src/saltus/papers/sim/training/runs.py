@@ -1,0 +1,177 @@
+"""Trajectories of a protocol over many seeds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from saltus._jax import jax, jnp
+from saltus.core.errors import BadInput
+from saltus.descent._ensemble import run_many
+from saltus.papers.sim.training import batches
+from saltus.papers.sim.training.learners import layers_at_start, learner
+from saltus.papers.sim.training.protocol import Protocol
+from saltus.papers.sim.world import draw, rotation
+
+__all__ = ["PATHS", "train"]
+
+PATHS = ("auto", "reduced", "plain")
+INIT, ORDER = 2, 3  # streams of a run's key, after those of the world
+
+
+def train(
+    protocol: Protocol,
+    seeds: int | Sequence[int] | np.ndarray = 32,
+    *,
+    at: Sequence[int] | np.ndarray | None = None,
+    watch: Sequence[Any] | np.ndarray | None = None,
+    path: str = "auto",
+    base: int = 0,
+    block: int | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> dict[str, np.ndarray]:
+    """Train every seed and return what was seen, in concept coordinates.
+
+    - `seeds`: how many, or their numbers; a seed's run is the same alone or among ten thousand.
+    - `at`: steps to keep, between 0 (before training) and `protocol.steps`; every one when not given.
+    - `watch`: points [p, s] to follow; x̂ alone when not given.
+    - `path`: "reduced" (exact, the default) or "plain", which trains the whole network in R^d.
+    - `base`: key that all seeds share; `block`: seeds computed together.
+
+    Returns `seed` [n], `step` [t], `point` [p, s], `output` [n, t, p, s], `loss` [n, t, p] and
+    `loss_test` [n, t] (half the squared distance, at the watched points and at x̂), `train_step` [e + 1]
+    and `loss_train` [n, e + 1] (the loss that is trained, over all points, at epoch ends), `nearest` [n]
+    and `discarded` [n] (see `world.Draw`), and `diverged_at` [n], the first step at which an output or a
+    loss was not finite, -1 if none.
+    """
+    if path not in PATHS:
+        raise BadInput(f"no path {path!r}; there is {', '.join(PATHS)}")
+    steps = _steps(at, protocol.steps)
+    points = _points(watch, protocol)
+    program = _program(_shape(protocol), "reduced" if path == "auto" else path)
+    numbers = {
+        "base": np.uint32(base),
+        "mu": protocol.world.test_point(),
+        "sigma": protocol.world.sigmas,
+        "factor": protocol.loss_factor,
+        "lr": float(protocol.lr),
+        "scale": float(protocol.scale),
+        "watch": points,
+        "at": steps,
+    }
+    seen = run_many(program, seeds, block=block or _block(protocol, path), args=(numbers,), progress=progress)
+    each_epoch = np.arange(protocol.epochs + 1) * protocol.steps_per_epoch
+    return {
+        "seed": np.arange(seeds) if isinstance(seeds, int | np.integer) else np.asarray(seeds),
+        "step": steps,
+        "point": points,
+        "train_step": each_epoch,
+        **seen,
+    }
+
+
+@cache
+def _program(shape: Protocol, path: str) -> Callable[..., dict[str, jax.Array]]:
+    """A block of runs; the same object, hence compiled once, for all protocols of one shape."""
+
+    def block(index: jax.Array, numbers: dict[str, jax.Array]) -> dict[str, jax.Array]:
+        return jax.vmap(lambda i: _one(shape, path, i, numbers))(index)
+
+    return block
+
+
+def _one(shape: Protocol, path: str, index: jax.Array, numbers: dict[str, jax.Array]) -> dict[str, jax.Array]:
+    """One run."""
+    world, mu = shape.world, numbers["mu"]
+    key = jax.random.fold_in(jax.random.key(numbers["base"]), index)
+    data = draw(key, mu, numbers["sigma"], points=world.points, origin=world.origin, truncate=world.truncate)
+    q = rotation(key, world.dim, world.s, world.rotate)
+    layers = layers_at_start(shape, jax.random.fold_in(key, INIT), numbers["scale"])
+    net = learner(shape, path, layers, data.y, q, numbers["factor"], numbers["lr"])
+    dtype = jnp.dtype(shape.precision)
+    z, axes = jnp.concatenate([mu[None], numbers["watch"]]).astype(dtype), q.astype(dtype)
+
+    def order(epoch: jax.Array | int) -> jax.Array:
+        return batches.shuffled(jax.random.fold_in(jax.random.fold_in(key, ORDER), epoch), world.size)
+
+    def look(state: Any) -> tuple[jax.Array, jax.Array]:
+        error = net.watch(state, z)  # [1 + p, d]
+        return z + error @ axes, jnp.sum(error * error, axis=-1) / 2
+
+    def step(state: Any, batch: Any) -> tuple[Any, Any]:
+        return net.step(state, batch), look(state)
+
+    once = net.prepare(order(0)) if shape.shuffle == "once" else None
+
+    def epoch(state: Any, number: jax.Array) -> tuple[Any, Any]:
+        table = net.prepare(order(number)) if once is None else once
+        before = net.train_loss(state)
+        state, seen = jax.lax.scan(step, state, table)
+        return state, (seen, before)
+
+    state, (seen, trained) = jax.lax.scan(epoch, net.start, jnp.arange(shape.epochs))
+    # [epochs, steps, ...] -> [epochs * steps + 1, ...]
+    outputs, losses = jax.tree.map(
+        lambda all_, last: jnp.concatenate([all_.reshape(-1, *all_.shape[2:]), last[None]]), seen, look(state)
+    )
+    lost = ~(jnp.all(jnp.isfinite(outputs), axis=(1, 2)) & jnp.all(jnp.isfinite(losses), axis=1))
+    at = numbers["at"]
+    return {
+        "output": outputs[at, 1:],
+        "loss": losses[at, 1:],
+        "loss_test": losses[at, 0],
+        "loss_train": jnp.append(trained, net.train_loss(state)),
+        "nearest": data.nearest,
+        "discarded": data.discarded,
+        "diverged_at": jnp.where(jnp.any(lost), jnp.argmax(lost), -1),
+    }
+
+
+def _shape(protocol: Protocol) -> Protocol:
+    """The protocol with everything that may change without compiling again set to a fixed value."""
+    world = replace(protocol.world, mu=(1.0,) * protocol.world.s, sigma=1.0)
+    width = protocol.width if protocol.depth > 1 else 1
+    return replace(
+        protocol,
+        world=world,
+        width=width,
+        lr=1.0,
+        scale=1.0,
+        average_coordinates=False,
+        activation="relu" if protocol.nonlinear else "linear",
+        dtype=protocol.precision,
+    )
+
+
+def _block(protocol: Protocol, path: str) -> int:
+    """Seeds computed together: few enough for the cache of a core, many on an accelerator."""
+    if jax.default_backend() != "cpu":
+        return 512
+    parameters = protocol.depth * max(protocol.width, protocol.world.dim) ** 2
+    return 16 if parameters < 1024 else 8
+
+
+def _steps(at: Sequence[int] | np.ndarray | None, last: int) -> np.ndarray:
+    if at is None:
+        return np.arange(last + 1)
+    steps = np.asarray(at)
+    if steps.ndim != 1 or steps.size == 0 or not np.issubdtype(steps.dtype, np.integer):
+        raise BadInput("at must be a list of step numbers; leave it out for every step")
+    if steps.min() < 0 or steps.max() > last:
+        raise BadInput(f"steps must lie in 0..{last}; got {steps.min()}..{steps.max()}")
+    return steps.astype(np.int64)
+
+
+def _points(watch: Sequence[Any] | np.ndarray | None, protocol: Protocol) -> np.ndarray:
+    if watch is None:
+        return protocol.world.test_point()[None]
+    points = np.asarray(watch, float)
+    if points.ndim != 2 or points.shape[1] != protocol.world.s or not np.isfinite(points).all():
+        raise BadInput(
+            f"watch needs finite points of {protocol.world.s} coordinates each; got shape {points.shape}"
+        )
+    return points
