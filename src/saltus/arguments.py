@@ -20,7 +20,7 @@ class Arguments:
 
     names: list[str] = field(default_factory=list)
     own: dict[str, str | bool] = field(default_factory=dict)
-    extra: dict[str, str] = field(default_factory=dict)
+    extra: dict[str, str | list[str]] = field(default_factory=dict)
 
     def on(self, name: str) -> bool:
         return bool(self.own.get(name))
@@ -47,12 +47,14 @@ def parse(
     """Take a command line apart.
 
     **Arguments:** `options`: the command's own; `open_ended`: any other `--name value...` is a study's
-    setting, whose several words (`--mu 1,2 3,4`) are joined by `;` for the setting to read.
+    setting, whose several words (`--mu 1,2 3,4`) are kept apart for the setting to read.
     """
+    if any("\0" in word for word in words):
+        raise BadInput("the command line holds a null character")
     out = Arguments()
     i = 0
     while i < len(words):
-        word = words[i]
+        word = "--help" if words[i] == "-h" else words[i]
         i += 1
         if not word.startswith("--") or _NUMBER.match(word):
             if word.startswith("-") and len(word) > 1 and not _NUMBER.match(word):
@@ -78,6 +80,8 @@ def parse(
         if kind == value:
             if not taken or not taken[0]:
                 raise BadInput(f"--{name} needs a value")
+            if name in out.own:
+                raise BadInput(f"--{name} is given twice")
             out.own[name] = taken[0]
             continue
         key = name.replace("-", "_")
@@ -85,5 +89,5 @@ def parse(
             raise BadInput("-- alone is not an option")
         if key in out.extra:
             raise BadInput(f"--{name} is given twice; give several values after one --{name}")
-        out.extra[key] = ";".join(taken)
+        out.extra[key] = taken if len(taken) > 1 else "".join(taken)
     return out

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import os
-import signal
 import sys
 import tempfile
 import traceback
 from collections.abc import Sequence
-from types import FrameType
 
+from saltus import signals, streams
 from saltus.core.errors import BadInput, nearest
 
 USAGE = """\
@@ -34,60 +33,96 @@ Options of run
   --quiet           no progress
   --debug           show the traceback when something breaks inside
   --help            with an ID: the study's own options
-Exit status: 0 every claim came out as documented, 1 some claim did not, 2 bad input, 3 a fault of saltus."""
+Exit status: 0 every claim came out as documented, 1 some claim did not, 2 bad input, 3 a fault of saltus,
+130 interrupted (the same command goes on from the finished parts)."""
 
 COMMANDS = ("list", "show", "run", "report", "tour", "data", "help")
 
 
 def main(words: Sequence[str] | None = None) -> int:
     """Carry out one command line; **returns** the exit status."""
+    own = words is None
+    if own:
+        streams.prepare()
     words = list(sys.argv[1:] if words is None else words)
+    with signals.stoppable() as stop:
+        status = _guarded(words, stop)
+    if own and status == signals.STATUS:
+        # Worker threads may be inside compiled code for minutes; an ordinary exit would wait for them.
+        with contextlib.suppress(OSError, ValueError):
+            sys.stderr.flush()
+            sys.stdout.flush()
+        os._exit(status)
+    return status
+
+
+def _guarded(words: list[str], stop: signals.Stop) -> int:
     debug = "--debug" in words
     words = [w for w in words if w != "--debug"]
-    with contextlib.suppress(ValueError):  # not the main thread: the caller handles signals
-        signal.signal(signal.SIGTERM, _interrupt)
     try:
         status = _dispatch(words)
         sys.stdout.flush()
         return status
+    except KeyboardInterrupt as error:
+        return _complain(str(error) or signals.SAID, signals.STATUS)
     except BadInput as error:
         return _complain(str(error))
-    except KeyboardInterrupt:
-        _complain("interrupted; the same command goes on from the parts that were finished")
-        return 130
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+        streams.hush()  # the reader has seen enough, as in `saltus run --all --json | head -1`
+        return 141
     except MemoryError:
         return _complain("not enough memory for these settings; use fewer runs or smaller sizes")
     except Exception as error:
+        if stop.requested:
+            return _complain(signals.SAID, signals.STATUS)
         if debug:
             traceback.print_exc()
-            return 3
-        return _fault(error, words)
+        return _broken(error, words)
 
 
-def _interrupt(number: int, frame: FrameType | None) -> None:
-    raise KeyboardInterrupt
+def _complain(text: str, status: int = 2) -> int:
+    with contextlib.suppress(OSError):
+        print("saltus: " + " ".join(text.split()), file=sys.stderr, flush=True)
+    return status
 
 
-def _complain(text: str) -> int:
-    print("saltus: " + " ".join(text.split()), file=sys.stderr)
-    return 2
-
-
-def _fault(error: Exception, words: list[str]) -> int:
-    """A mistake of ours, or a limit of the machine: one line, with the details in a file."""
+def _broken(error: Exception, words: list[str]) -> int:
+    """What was not foreseen, in one line: the machine's limits, a user's own study, or a mistake of ours."""
     text = str(error)
     if "RESOURCE_EXHAUSTED" in text or "Out of memory" in text:
         return _complain(
             "not enough memory on the device for these settings; use fewer runs or smaller sizes"
         )
-    with tempfile.NamedTemporaryFile("w", prefix="saltus-", suffix=".log", delete=False) as log:
-        log.write("saltus " + " ".join(words) + "\n")
-        traceback.print_exc(file=log)
-    _complain(f"internal fault, {type(error).__name__}; please report it with {log.name}")
-    return 3
+    theirs = _in_own_study(error)
+    if theirs:
+        return _complain(
+            f"{theirs}: {type(error).__name__}: {text[:300]}; add --debug to see the whole traceback"
+        )
+    if isinstance(error, OSError) and error.errno is not None:
+        streams.hush()  # where it was stdout that could not be written to
+        return _complain(": ".join(filter(None, (error.strerror, str(error.filename or "")))))
+    return _complain(f"internal fault, {type(error).__name__}; please report it{_log(words)}", 3)
+
+
+def _in_own_study(error: Exception) -> str | None:
+    """Where in a user's own file it happened, if it passed through one."""
+    from saltus.core import study
+
+    mine = os.path.dirname(os.path.abspath(__file__))
+    files = {s.source for s in study.studies().values() if not s.source.startswith(mine)} - {""}
+    found = [f for f in traceback.extract_tb(error.__traceback__) if f.filename in files]
+    return f"{found[-1].filename}, line {found[-1].lineno}" if found else None
+
+
+def _log(words: list[str]) -> str:
+    """The details in a file, where one can be written."""
+    try:
+        with tempfile.NamedTemporaryFile("w", prefix="saltus-", suffix=".log", delete=False) as log:
+            log.write("saltus " + " ".join(words).encode("ascii", "backslashreplace").decode() + "\n")
+            traceback.print_exc(file=log)
+    except OSError:
+        return ", with what --debug prints"
+    return f" with {log.name}"
 
 
 def _dispatch(words: list[str]) -> int:
@@ -103,6 +138,9 @@ def _dispatch(words: list[str]) -> int:
     if command not in COMMANDS:
         close = nearest(command, COMMANDS) or f"; commands are {', '.join(COMMANDS)}"
         raise BadInput(f"no command {command!r}{close}")
+    if any(w in ("-h", "--help") for w in rest) and (command != "run" or all(w[0] == "-" for w in rest if w)):
+        print(USAGE)
+        return 0
     from saltus import commands
 
     return getattr(commands, f"do_{command}")(rest)

@@ -108,10 +108,10 @@ def _from_file(name: str | None) -> dict[str, Any]:
     import tomllib
 
     try:
-        held = tomllib.loads(Path(name).read_text())
+        held = tomllib.loads(Path(name).read_text(encoding="utf-8"))
     except OSError as error:
         raise BadInput(f"cannot read {name}: {error.strerror}; --settings takes a TOML file") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:  # TOMLDecodeError, UnicodeDecodeError, endless digits
         raise BadInput(f"{name} is not TOML: {error}") from None
     for key, held_value in held.items():
         if isinstance(held_value, dict):

@@ -30,14 +30,14 @@ def describe(info: Info) -> str:
     lines += _preset_lines(info.cls)
     if info.checks:
         lines += ["", "  Claims it will check"]
-        lines += [
-            textwrap.fill(c, 100, initial_indent="    - ", subsequent_indent="      ") for c in info.checks
-        ]
+        lines += [_fill(c, "    - ", 6) for c in info.checks]
     return "\n".join(lines)
 
 
 def _fill(text: str, first: str, indent: int) -> str:
-    return textwrap.fill(text, 100, initial_indent=first, subsequent_indent=" " * indent)
+    return textwrap.fill(
+        text, 100, initial_indent=first, subsequent_indent=" " * indent, break_on_hyphens=False
+    )
 
 
 def option_lines(cls: type) -> list[str]:
@@ -46,18 +46,20 @@ def option_lines(cls: type) -> list[str]:
     for field in dataclasses.fields(cls):
         if not field.init:
             continue
-        label = f"--{field.name.replace('_', '-')} {settings.as_text(field.default)}"
+        label = f"--{field.name.replace('_', '-')} {_default(field)}"
         words = " ".join(filter(None, (field.metadata.get("help", ""), _bounds(cls, field))))
         if len(label) < 28:
-            lines.append(
-                textwrap.fill(words, 100, initial_indent=f"    {label:<28}", subsequent_indent=" " * 32)
-            )
+            lines.append(_fill(words, f"    {label:<28}", 32))
         else:
             lines += [
                 f"    {label}",
-                textwrap.fill(words, 100, initial_indent=" " * 32, subsequent_indent=" " * 32),
+                _fill(words, " " * 32, 32),
             ]
     return lines
+
+
+def _default(field: dataclasses.Field[Any]) -> str:
+    return "(needed)" if field.default is dataclasses.MISSING else settings.as_text(field.default)
 
 
 def _bounds(cls: type, field: dataclasses.Field[Any]) -> str:

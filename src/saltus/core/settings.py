@@ -5,8 +5,10 @@ from __future__ import annotations
 import ast
 import dataclasses
 import math
+import re
 import types
 import typing
+import warnings
 from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any, Literal
@@ -79,12 +81,14 @@ def coerce(cls: type, name: str, value: Any) -> Any:
     """The value in the field's own type and within its bounds, or one clear line."""
     field = cls.__dataclass_fields__[name]  # type: ignore[attr-defined]
     label = name.replace("_", "-")
+    if isinstance(value, str) and value == field.default:
+        return value  # even the empty word, which a command line cannot ask for
     out = _convert(value, hints(cls)[name], label)
     meta = field.metadata
     choices = meta.get("choices")
     if choices is not None and out not in choices:
         close = nearest(str(out), map(str, choices))
-        raise BadInput(f"{label} is one of {', '.join(map(str, choices))}, not {out!r}{close}")
+        raise BadInput(f"{label} is one of {', '.join(map(str, choices))}, not {_shown(out)}{close}")
     for number in _numbers(out):
         if meta.get("low") is not None and number < meta["low"]:
             raise BadInput(f"{label} must be at least {meta['low']:g}, not {number:g}")
@@ -105,6 +109,8 @@ def _numbers(value: Any) -> list[float]:
 
 def _convert(value: Any, kind: Any, label: str) -> Any:
     origin, args = typing.get_origin(kind), typing.get_args(kind)
+    if getattr(value, "ndim", None) == 0 and hasattr(value, "item"):
+        value = value.item()  # a scalar of an array library
     if isinstance(value, str) and not value.strip():
         if kind is bool:
             return True  # a bare --option switches it on
@@ -123,9 +129,10 @@ def _convert(value: Any, kind: Any, label: str) -> Any:
                 errors.append(error)
         raise errors[-1]
     if origin is Literal:
-        if value in args:
-            return value
-        raise BadInput(f"{label} is one of {', '.join(map(str, args))}, not {value!r}")
+        for one in args:
+            if (type(value) is type(one) and value == one) or value == str(one):
+                return one
+        raise BadInput(f"{label} is one of {', '.join(map(str, args))}, not {_shown(value)}")
     if origin is tuple:
         return _convert_tuple(value, args, label)
     if kind is bool:
@@ -135,20 +142,23 @@ def _convert(value: Any, kind: Any, label: str) -> Any:
     if kind is float:
         return _real(value, label)
     if kind is str:
-        if isinstance(value, str):
-            return value
-        raise BadInput(f"{label} takes a word, not {value!r}")
+        if not isinstance(value, str):
+            raise BadInput(f"{label} takes a word, not {_shown(value)}")
+        if not value.isprintable():
+            raise BadInput(f"{label} holds characters that cannot be printed: {_shown(value)}")
+        return value
     raise TypeError(f"settings of type {kind!r} are not supported")  # a mistake in a study, not by a user
 
 
 def _convert_tuple(value: Any, args: tuple[Any, ...], label: str) -> tuple[Any, ...]:
     items = parse_items(value, label) if isinstance(value, str) else value
-    if not isinstance(items, Sequence) and not hasattr(items, "tolist"):
-        items = (items,)
-    items = items.tolist() if hasattr(items, "tolist") else list(items)
+    items = items.tolist() if hasattr(items, "tolist") else items
+    items = list(items) if isinstance(items, Sequence) and not isinstance(items, bytes) else [items]
     nested = typing.get_origin(args[0]) is tuple
-    if nested and items and not any(isinstance(i, Sequence | tuple) for i in items):
-        items = [items]  # a single inner tuple
+    # `1,2` is one inner tuple, and so are bare numbers; the words of a command line are one each.
+    text = isinstance(value, str)
+    if nested and items and all(not isinstance(i, Sequence) or (text and isinstance(i, str)) for i in items):
+        items = [items]
     if len(args) == 2 and args[1] is Ellipsis:
         if not items:
             raise BadInput(f"{label} is empty; give at least one value")
@@ -163,9 +173,12 @@ def parse_items(text: str, label: str) -> list[Any]:
     text = text.strip()
     if text.startswith(("[", "(")):
         try:
-            found = ast.literal_eval(text)
-        except (ValueError, SyntaxError, MemoryError, RecursionError):
-            raise BadInput(f"{label} could not be read from {text!r}; write it like 1,2 or 1,2;3,4") from None
+            with warnings.catch_warnings(action="ignore"):
+                found = ast.literal_eval(text)
+        except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+            raise BadInput(
+                f"{label} could not be read from {_shown(text)}; write it like 1,2 or 1,2;3,4"
+            ) from None
         return list(found) if isinstance(found, list | tuple) else [found]
     if ";" in text:
         return [parse_items(part, label) for part in text.split(";") if part.strip()]
@@ -179,37 +192,48 @@ def _boolean(value: Any, label: str) -> bool:
         return True
     if isinstance(value, str) and value.lower() in ("false", "no", "off", "0"):
         return False
-    raise BadInput(f"{label} is true or false, not {value!r}")
+    raise BadInput(f"{label} is true or false, not {_shown(value)}")
 
 
 def _real(value: Any, label: str) -> float:
     if isinstance(value, bool) or (
         not isinstance(value, int | float | str) and not hasattr(value, "__float__")
     ):
-        raise BadInput(f"{label} takes a number, not {value!r}")
+        raise BadInput(f"{label} takes a number, not {_shown(value)}")
     try:
         number = float(value)
     except (TypeError, ValueError, OverflowError):
-        raise BadInput(f"{label} takes a number, not {value!r}") from None
+        raise BadInput(f"{label} takes a number, not {_shown(value)}") from None
     if not math.isfinite(number):
-        raise BadInput(f"{label} must be finite, not {value}")
+        raise BadInput(f"{label} must be finite, not {_shown(value)}")
     return number
 
 
 def _integer(value: Any, label: str) -> int:
-    if isinstance(value, int) and not isinstance(value, bool):
-        return value
-    if isinstance(value, str) and value.strip().lstrip("+-").isdigit() and value.isascii():
-        if len(value) > 30:
-            raise BadInput(f"{label} is too large: {value[:12]}...")
-        return int(value)
+    if isinstance(value, str) and re.fullmatch(r"[+-]?[0-9]{1,4000}", value.strip()):
+        number = int(value)
+    elif isinstance(value, int) and not isinstance(value, bool):
+        number = value
+    else:
+        try:
+            real = _real(value, label)
+        except BadInput:
+            raise BadInput(f"{label} takes a whole number, not {_shown(value)}") from None
+        if real != int(real):
+            raise BadInput(f"{label} takes a whole number, not {_shown(value)}")
+        number = int(real)
+    if abs(number) >= 2**63:  # what an array can hold
+        raise BadInput(f"{label} is too large: {_shown(value)}")
+    return number
+
+
+def _shown(value: Any) -> str:
+    """A value as an error quotes it: on one line, and not longer than the rest of it."""
     try:
-        number = _real(value, label)
-    except BadInput:
-        raise BadInput(f"{label} takes a whole number, not {value!r}") from None
-    if number != int(number):
-        raise BadInput(f"{label} takes a whole number, not {value}")
-    return int(number)
+        text = repr(value)
+    except (ValueError, RecursionError):  # Python refuses to write out integers of thousands of digits
+        return "a number of thousands of digits"
+    return text if len(text) <= 60 else text[:57] + "..."
 
 
 def plain(value: Any) -> Any:
@@ -225,10 +249,17 @@ def plain_all(values: Mapping[str, Any]) -> dict[str, Any]:
 
 def as_text(value: Any) -> str:
     """The value as the command line reads it back."""
-    if isinstance(value, bool):
-        return "true" if value else "false"
+    return " ".join(as_words(value))
+
+
+def as_words(value: Any) -> list[str]:
+    """The words of the value on a command line."""
+    if isinstance(value, tuple) and value and isinstance(value[0], tuple):
+        return [word for item in value for word in as_words(item)]
     if isinstance(value, tuple):
-        if value and isinstance(value[0], tuple):
-            return " ".join(as_text(v) for v in value)
-        return ",".join(as_text(v) for v in value)
-    return repr(value) if isinstance(value, float) else str(value)
+        if any(isinstance(v, str) and not re.fullmatch(r"[\w.+-]+", v) for v in value):
+            return [str(list(value))]
+        return [",".join(word for v in value for word in as_words(v))]
+    if isinstance(value, bool):
+        return ["true" if value else "false"]
+    return [repr(value) if isinstance(value, float) else str(value)]
