@@ -3,7 +3,17 @@
 from __future__ import annotations
 
 import importlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from saltus.papers.sim.law import affine as affine
+    from saltus.papers.sim.law import assumptions as assumptions
+    from saltus.papers.sim.law import descents as descents
+    from saltus.papers.sim.law import hitting as hitting
+    from saltus.papers.sim.law import lemmas as lemmas
+    from saltus.papers.sim.law import one_layer as one_layer
+    from saltus.papers.sim.law import stages as stages
+    from saltus.papers.sim.law import two_layer as two_layer
 
 _SUBMODULES = (
     "affine",
