@@ -8,6 +8,7 @@ from __future__ import annotations
 from saltus.descent import at, stop
 from saltus.descent._batches import order
 from saltus.descent._ensemble import keys, run_many
+from saltus.descent._flow import Flow, flow
 from saltus.descent._how import (
     Adam,
     AdamW,
@@ -22,7 +23,6 @@ from saltus.descent._how import (
     sgd,
     using,
 )
-from saltus.descent._flow import Flow, flow
 from saltus.descent._train import train
 from saltus.descent._world import Points, half_squared_error
 

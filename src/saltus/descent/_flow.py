@@ -87,11 +87,13 @@ def follow(
     event = None
     if highest is not None:
         event = diffrax.Event(lambda t, y, args, **_: objective(y) < highest)
-    controller = diffrax.ClipController(
+    controller = diffrax.ClipStepSizeController(
         diffrax.PIDController(rtol=how.rtol, atol=how.atol), step_ts=jnp.asarray(times)
     )
     inside = times[times > 0]
-    at_moments = diffrax.SubSaveAt(ts=jnp.asarray(inside), fn=lambda t, y, _: look(y, t)) if len(inside) else None
+    at_moments = (
+        diffrax.SubSaveAt(ts=jnp.asarray(inside), fn=lambda t, y, _: look(y, t)) if len(inside) else None
+    )
     at_end = diffrax.SubSaveAt(t1=True, fn=lambda t, y, _: (t, y))
     solution = diffrax.diffeqsolve(
         diffrax.ODETerm(lambda t, y, args: jax.tree.map(jnp.negative, slope(y))),

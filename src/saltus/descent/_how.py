@@ -58,7 +58,8 @@ class Steps:
         """The sum of learning rates before each of `steps` (sorted)."""
         if not callable(self.lr):
             return steps * self.lr
-        rates = np.asarray(jax.vmap(self.lr)(np.arange(max(int(steps[-1]), 1))), float)
+        with jax.ensure_compile_time_eval():
+            rates = np.asarray(jax.vmap(self.lr)(np.arange(max(int(steps[-1]), 1))), float)
         return np.concatenate([[0.0], np.cumsum(rates)])[steps]
 
 

@@ -69,7 +69,11 @@ def joined(pieces: list[xr.Dataset], separate: Sequence[_over.Axis], names: Mapp
 
 
 def _clock(
-    how: Any, swept: Sequence[_over.Axis], values: Sequence[np.ndarray], moments: np.ndarray, plan: Plan | None
+    how: Any,
+    swept: Sequence[_over.Axis],
+    values: Sequence[np.ndarray],
+    moments: np.ndarray,
+    plan: Plan | None,
 ) -> dict[str, Any]:
     if plan is None or isinstance(how, Flow):
         return {"time": ("time", moments, {"long_name": "time"})}

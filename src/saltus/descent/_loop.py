@@ -103,9 +103,7 @@ def descend(
             i, c = stretch(i, jnp.minimum(last, (now + 1) * plan.per_epoch), c, data)
             return i, c, data
 
-        _, c, data = jax.lax.while_loop(
-            lambda s: (s[0] < last) & (s[1].running > 0), epoch, (first, c, data)
-        )
+        _, c, data = jax.lax.while_loop(lambda s: (s[0] < last) & (s[1].running > 0), epoch, (first, c, data))
         return c, data
 
     def to_look(state: tuple[Carry, Data], ends: jax.Array) -> tuple[tuple[Carry, Data], PyTree]:

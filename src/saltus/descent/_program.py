@@ -49,7 +49,7 @@ class Program:
 
         def one(run: jax.Array) -> PyTree:
             rest, which = run // len(seeds), run % len(seeds)
-            chosen = []
+            chosen: list[jax.Array] = []
             for axis in reversed(values):
                 chosen.insert(0, axis[rest % len(axis)])
                 rest = rest // len(axis)
@@ -189,7 +189,8 @@ def _constant(part: Any) -> bool:
         return True
     if isinstance(part, tuple | frozenset):
         return all(map(_constant, part))
-    if dataclasses.is_dataclass(part) and type(part).__dataclass_params__.frozen:  # type: ignore[attr-defined]
+    frozen = getattr(type(part), "__dataclass_params__", None)
+    if frozen is not None and frozen.frozen:
         hashed = type(part).__hash__ is not None
         return hashed and all(_constant(getattr(part, f.name)) for f in dataclasses.fields(part))
     return callable(part) and hasattr(part, "__code__")

@@ -139,7 +139,9 @@ def _distinct(probes: Sequence[Any]) -> None:
 
 
 def _rules(stop: Rule | Sequence[Rule] | None) -> tuple[Rule, ...]:
-    rules: tuple[Any, ...] = () if stop is None else tuple(stop) if isinstance(stop, list | tuple) else (stop,)
+    rules: tuple[Any, ...] = (
+        () if stop is None else tuple(stop) if isinstance(stop, list | tuple) else (stop,)
+    )
     for rule in rules:
         if not callable(getattr(rule, "update", None)):
             raise BadInput(f"stop takes rules such as descent.stop.loss_below(1e-3); got {rule!r}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 from saltus._jax import jax, jnp
@@ -105,7 +106,7 @@ def _sizes(model: Any) -> list[int]:
 def _layers(key: jax.Array, sizes: list[int], bias: bool, init_as: str, scale: float) -> Params:
     draw = _initial.draw(init_as)
     layers = []
-    for i, (fan_in, fan_out) in enumerate(zip(sizes[:-1], sizes[1:], strict=True)):
+    for i, (fan_in, fan_out) in enumerate(pairwise(sizes)):
         of_weight, of_bias = jax.random.split(jax.random.fold_in(key, i))
         layer = {"weight": draw(of_weight, (fan_out, fan_in), fan_in, scale)}
         if bias:
