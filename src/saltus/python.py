@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
+import shlex
 import sys
+import traceback
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -39,8 +41,11 @@ def find(names: list[str]) -> list[Info]:
 
 def from_file(file: Path) -> list[Info]:
     """Import a user's own file and return the studies it registers."""
-    if not file.is_file():
-        raise BadInput(f"no file {file}; give the path of a Python file that registers a study")
+    try:
+        if not file.is_file():
+            raise BadInput(f"no file {file}; give the path of a Python file that registers a study")
+    except OSError as error:
+        raise BadInput(f"cannot read {str(file)[:80]}: {error.strerror}") from None
     resolved = str(file.resolve())
     held = [s for s in registry.studies().values() if s.source == resolved]
     if held:
@@ -57,8 +62,13 @@ def from_file(file: Path) -> list[Info]:
         spec.loader.exec_module(module)
     except BadInput:
         raise
-    except Exception as error:
-        raise BadInput(f"{file} could not be imported: {type(error).__name__}: {error}") from error
+    except (Exception, SystemExit) as error:
+        del sys.modules[name]
+        lines = [
+            frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == resolved
+        ]
+        where = f", line {lines[-1]}" if lines else ""
+        raise BadInput(f"{file}{where} could not be imported: {type(error).__name__}: {error}") from error
     finally:
         sys.path.remove(str(Path(resolved).parent))
     found = [s for s in registry.studies().values() if s.source == resolved]
@@ -78,8 +88,8 @@ def run(
 ) -> Outcome:
     """Run one study, or find its record: `saltus.run("sim/fig2a", seeds=64)`.
 
-    **Arguments:** `study`: an id, the path of a file with one study, or an instance; `out`: the store;
-    `again`: compute even if the record exists; the rest are the study's own settings.
+    **Arguments:** `study`: an id, the path of a file with one study, a study's class or an instance; `out`:
+    the store; `again`: compute even if the record exists; the rest are the study's own settings.
 
     **Returns:** the outcome: `.data` (xarray), `.law`, `.claims`, `.figure()`.
     """
@@ -92,6 +102,10 @@ def run(
                 f"{study!r} names {len(found)} studies; run takes one: {', '.join(s.id for s in found)}"
             )
         study = found[0].cls(**settings)
+    elif isinstance(study, type) and hasattr(study, "info"):
+        study = study(**settings)
+    elif not hasattr(type(study), "info"):
+        raise BadInput(f"run takes a study, its id or its file, not a {type(study).__name__}")
     elif settings:
         raise BadInput("settings are given to the study's constructor when a study object is run")
     return run_study(study, out, again=again, show=progress)
@@ -123,7 +137,10 @@ def _info_of(manifest: dict[str, Any], path: Path) -> Info:
     papers.discover()
     id = str(manifest.get("study"))
     if id not in registry.studies():
-        words = str(manifest.get("command", "")).split()
+        try:
+            words = shlex.split(str(manifest.get("command", "")))
+        except ValueError:
+            words = []
         files = [Path(w) for w in words if w.endswith(".py")]
         if files and files[0].is_file():
             from_file(files[0])

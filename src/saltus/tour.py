@@ -38,7 +38,7 @@ def take(out: str | Path = store.DEFAULT) -> int:
         write_views(outcome)
         outcomes.append(outcome)
         console.print(outcome)
-    page = write_page(outcomes, Path(out) / "tour.html", "saltus: a tour")
+    page = write_page(outcomes, store.Store(out).root / "tour.html", "saltus: a tour")
     odd = sum(not o.as_documented for o in outcomes)
     works = ", ".join(registry.papers()[name].title for name in STOPS if name in registry.papers())
     show.say(f"{works}: done in {clock(time.monotonic() - began)}. Open this file in a browser:")

@@ -19,9 +19,9 @@ def passes(estimate: Estimate, test: Test, threshold: Threshold) -> bool:
         return False
     if test == "within":
         assert isinstance(threshold, tuple)
-        return threshold[0] <= estimate.low and estimate.high <= threshold[1]
+        return bool(threshold[0] <= estimate.low and estimate.high <= threshold[1])
     assert not isinstance(threshold, tuple)
-    return estimate.low >= threshold if test == "above" else estimate.high <= threshold
+    return bool(estimate.low >= threshold if test == "above" else estimate.high <= threshold)
 
 
 @dataclass(frozen=True)
@@ -62,25 +62,27 @@ class Claim:
         return self.holds == self.expected and not self.control.holds
 
     def as_json(self) -> dict[str, Any]:
-        threshold = list(self.threshold) if isinstance(self.threshold, tuple) else self.threshold
+        t = self.threshold
         return {
             "id": self.id,
             "says": self.says,
             **_numbers(self.estimate),
             "test": self.test,
-            "threshold": threshold,
+            "threshold": [_number(x) for x in t] if isinstance(t, tuple) else _number(t),
             "holds": self.holds,
-            "expected": self.expected,
+            "expected": bool(self.expected),
             "because": self.because,
             "control": self.control.as_json(),
         }
 
 
 def _numbers(e: Estimate) -> dict[str, Any]:
-    def clean(x: float) -> float | None:
-        return float(x) if math.isfinite(x) else None
+    return {"value": _number(e.value), "low": _number(e.low), "high": _number(e.high), "n": int(e.n)}
 
-    return {"value": clean(e.value), "low": clean(e.low), "high": clean(e.high), "n": e.n}
+
+def _number(x: float) -> float | None:
+    """JSON has no word for infinity, nor for what is not a number."""
+    return float(x) if math.isfinite(x) else None
 
 
 def _claim(test: Test) -> Callable[..., Claim]:

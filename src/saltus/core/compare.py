@@ -42,9 +42,14 @@ def distance(
         for dim in seen.dims:
             if dim != over and seen.sizes[dim] == 0:
                 raise BadInput(f"runs and law share no value of coordinate {dim!r}")
-        gap = (seen - said) ** 2
+        # A run that left the numbers is infinitely far; where the law says nothing, nothing is compared.
+        gap = ((seen - said) ** 2).where(np.isfinite(seen), np.inf).where(said.notnull())
         rest = [d for d in gap.dims if d != over]
         size = scale if scale is not None else float(np.sqrt((said**2).mean()))
+        if not size > 0:
+            raise BadInput(
+                f"the law of {name!r} is zero or undefined everywhere: give scale=, what to divide by"
+            )
         per_run: xarray.DataArray = gap.mean(rest) ** 0.5 / size
         if over in per_run.dims:
             e = stats.median(per_run.values)

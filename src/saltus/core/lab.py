@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import hashlib
+import importlib
 import inspect
 import json
+import os
+import re
 import shlex
 import shutil
 import time
@@ -24,6 +28,9 @@ if TYPE_CHECKING:
     import xarray
 
 
+STAMP = "made-with.json"
+
+
 class Lab:
     """What a running study may ask for: a place for finished parts, and a progress display."""
 
@@ -38,18 +45,22 @@ class Lab:
         **Arguments:** `name`: unique within the study; `compute`: returns a Dataset that depends on nothing
         but the study's settings.
         """
+        if name in self.kept:
+            raise ValueError(f"two parts of this study are named {name!r}")
         self.kept.append(name)
         if self._parts is None:
             return compute()
         place = self._parts / (hashlib.sha256(name.encode()).hexdigest()[:16] + ".part")
-        if (place / store.MANIFEST).is_file():
+        if place.exists():
             try:
-                return record.read(place).data
+                held = record.read(place)
+                if _same_device(held.manifest.get("device", {})):
+                    return held.data
             except BadInput:
-                shutil.rmtree(place, ignore_errors=True)
-        data = record.tidy(compute())
-        record.write(place, data, {"part": name})
-        return data
+                pass  # damaged: made anew
+        record.write(place, compute(), {"part": name, "device": record.device()})
+        # Always the data as it comes back, so that a resumed run goes on with the very same thing.
+        return record.read(place).data
 
     @contextmanager
     def progress(self, label: str) -> Iterator[Tick]:
@@ -58,8 +69,18 @@ class Lab:
             yield tick
 
 
+def _same_device(made_on: dict[str, Any]) -> bool:
+    """Whether a part was made where we are: bits are the same on the same hardware only."""
+    if made_on.get("kind") == "host":
+        return True  # JAX had no hand in it
+    importlib.import_module("saltus._jax")
+    here = record.device()
+    return all(made_on.get(name) == here[name] for name in ("platform", "kind"))
+
+
 def values_of(study: Any) -> dict[str, Any]:
-    return {name: getattr(study, name) for name in settings.hints(type(study))}
+    cls: Any = type(study)
+    return {name: getattr(study, name) for name in settings.hints(cls)}
 
 
 def key(study: Any) -> str:
@@ -78,12 +99,16 @@ def command(study: Any) -> str:
     for name, value in values_of(study).items():
         switched = name in getattr(cls, "presets", {}) and value != settings.default_of(cls, name)
         if switched or value != baseline[name]:
-            words += [f"--{name.replace('_', '-')}", *settings.as_text(value).split(" ")]
+            first, *rest = settings.as_words(value)
+            option = f"--{name.replace('_', '-')}"
+            # A word that looks like an option must be tied to its own; a negative number does not.
+            words += [f"{option}={first}"] if re.match(r"-[^\d.]", first) else [option, first]
+            words += rest
     return shlex.join(words)
 
 
 def _is_file(info: Info) -> bool:
-    return "saltus/papers" not in info.source.replace("\\", "/")
+    return bool(info.source) and not Path(info.source).is_relative_to(Path(__file__).parents[1])
 
 
 def variant(study: Any) -> str:
@@ -107,47 +132,65 @@ def run(
     info: Info = type(study).info
     shelf = store.Store(out).open()
     place = shelf.place(info.id, key(study))
-    with shelf.lock(place):
+    with store.lock(place):
         if place.exists() and not again:
             found = record.read(place)
-            if found.manifest.get("study") != info.id:
-                owner = found.manifest.get("study")
-                raise BadInput(f"{place} belongs to study {owner}; choose another --out")
+            if found.manifest["study"] != info.id:
+                raise BadInput(f"{place} belongs to study {found.manifest['study']}; choose another --out")
+            _drop_stale(_parts_of(place), place)
             return found, False
-        parts = _parts(place, again)
+        if place.exists():
+            _replaceable(place, info)
+        parts = _parts(place, info)
         began = time.time()
         lab = Lab(parts, show)
         try:
             data = _compute(study, lab)
+            record.write(place, data, _manifest(study, lab, began))
         except KeyboardInterrupt:
             raise Interrupted(len(list(parts.glob("*.part"))), parts) from None
-        manifest = {
-            "study": info.id,
-            "version": info.version,
-            "title": info.title,
-            "figure": info.figure,
-            "cites": info.cites,
-            "settings": settings.plain_all(values_of(study)),
-            "variant": variant(study),
-            "command": command(study),
-            "parts": lab.kept,
-            "started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(began)),
-            "seconds": round(time.time() - began, 3),
-            **record.environment(),
-        }
-        record.write(place, data, manifest)
         shutil.rmtree(parts, ignore_errors=True)
         return record.read(place), True
 
 
-class Interrupted(Exception):
+def _manifest(study: Any, lab: Lab, began: float) -> dict[str, Any]:
+    info: Info = type(study).info
+    return {
+        "study": info.id,
+        "version": info.version,
+        "title": info.title,
+        "figure": info.figure,
+        "cites": info.cites,
+        "settings": settings.plain_all(values_of(study)),
+        "variant": variant(study),
+        "command": command(study),
+        "parts": lab.kept,
+        "started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(began)),
+        "seconds": round(time.time() - began, 3),
+        **record.environment(),
+    }
+
+
+class Interrupted(KeyboardInterrupt):
     """Stopped by the user; what was finished is kept."""
 
     def __init__(self, done: int, parts: Path) -> None:
-        super().__init__(
-            f"interrupted; {done} finished parts are kept, and the same command goes on from there"
-        )
+        kept = f"{done} finished part{'s are' if done != 1 else ' is'} kept, and "
+        super().__init__(f"interrupted; {kept if done else ''}the same command goes on from there")
         self.done, self.parts = done, parts
+
+
+def _replaceable(place: Path, info: Info) -> None:
+    """`--again` replaces this study's record, whole or damaged, and nothing else that bears its name."""
+    try:
+        owner = record.read_manifest(place)["study"]
+    except BadInput:
+        damaged = {store.MANIFEST, "data.zarr"} & set(os.listdir(place)) if place.is_dir() else set()
+        if damaged:
+            return
+        raise
+    if owner != info.id:
+        raise BadInput(f"{place} belongs to study {owner}; choose another --out")
 
 
 def _compute(study: Any, lab: Lab) -> xarray.Dataset:
@@ -162,18 +205,36 @@ def _compute(study: Any, lab: Lab) -> xarray.Dataset:
     return data
 
 
-def _parts(place: Path, again: bool) -> Path:
-    """The folder of finished parts, emptied when they were made by other software or on another device."""
-    folder = place.with_name(place.name + ".parts")
-    if again:
-        shutil.rmtree(folder, ignore_errors=True)
+def _parts_of(place: Path) -> Path:
+    return place.with_name(place.name + ".parts")
+
+
+def _parts(place: Path, info: Info) -> Path:
+    """The folder of finished parts, emptied when they were made by other software."""
+    folder = _parts_of(place)
     here = record.environment()
-    stamp = {"packages": here["packages"], "platform": here["device"]["platform"]}
+    stamp = {"packages": here["packages"], "commit": here["commit"], "study": _digest_of(info.source)}
+    text = json.dumps(stamp, sort_keys=True)
     with store.disk_errors(folder):
-        folder.mkdir(parents=True, exist_ok=True)
-        file = folder / "made-with.json"
-        if file.exists() and file.read_text() != json.dumps(stamp, sort_keys=True):
+        _drop_stale(folder, place)
+        file = folder / STAMP
+        if folder.exists() and not (file.is_file() and file.read_bytes() == text.encode()):
             shutil.rmtree(folder)
-            folder.mkdir()
-        store.write_file(file, json.dumps(stamp, sort_keys=True).encode())
+        folder.mkdir(parents=True, exist_ok=True)
+        if not file.exists():
+            store.write_file(file, text.encode())
     return folder
+
+
+def _drop_stale(folder: Path, place: Path) -> None:
+    """Parts begun before the record was written went into it; later ones are of an unfinished `--again`."""
+    with contextlib.suppress(FileNotFoundError):
+        if (folder / STAMP).stat().st_mtime_ns <= (place / store.MANIFEST).stat().st_mtime_ns:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _digest_of(source: str) -> str:
+    try:
+        return hashlib.sha256(Path(source).read_bytes()).hexdigest()[:16]
+    except OSError:
+        return ""

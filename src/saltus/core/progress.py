@@ -55,7 +55,7 @@ class Live(Silent):
 
         self.console = Console(stderr=True)
         self._columns: tuple[Any, ...] = (
-            TextColumn("  {task.description}"),
+            TextColumn("  {task.description}", markup=False),
             BarColumn(bar_width=28),
             TextColumn("{task.percentage:>3.0f}%"),
             TimeElapsedColumn(),

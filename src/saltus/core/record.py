@@ -30,6 +30,22 @@ class Record:
     path: Path
 
 
+# What a manifest must say for its record to be shown, and in which type.
+SAYS: dict[str, type | tuple[type, ...]] = {
+    "study": str,
+    "version": int,
+    "settings": dict,
+    "variant": str,
+    "command": str,
+    "started": str,
+    "seconds": (int, float),
+    "packages": dict,
+    "device": dict,
+    "machine": dict,
+}
+SAYS_OF = {"device": ("platform", "kind"), "machine": ("cpu", "cores")}
+
+
 def digest(data: xarray.Dataset) -> str:
     """A checksum of every array's name, shape, type and bytes."""
     total = hashlib.sha256()
@@ -48,8 +64,11 @@ def _plain(values: numpy.ndarray) -> numpy.ndarray:
 
 def tidy(data: xarray.Dataset) -> xarray.Dataset:
     """The dataset as it will come back from disk: in memory, with plain text."""
-    out = data.copy(deep=False)
+    # How an array was stored is no part of it: data read back must be stored again in the very same bytes.
+    out = data.drop_encoding()
     for name, variable in data.variables.items():
+        if variable.dtype.kind in "mM":
+            raise BadInput(f"a record cannot hold the dates in {name!r}; store them as numbers")
         if variable.dtype.kind in "OT":
             out[name] = (variable.dims, _plain(variable.values), variable.attrs)
     return out
@@ -61,7 +80,8 @@ def write_data(data: xarray.Dataset, path: Path) -> None:
 
 
 def read_data(path: Path) -> xarray.Dataset:
-    with xr.open_zarr(path, consolidated=False) as opened:
+    # Units are labels here: "seconds" must not turn a number into a date.
+    with xr.open_zarr(path, consolidated=False, decode_times=False, decode_timedelta=False) as opened:
         return tidy(opened.load())
 
 
@@ -84,20 +104,33 @@ def write(path: Path, data: xarray.Dataset, manifest: dict[str, Any]) -> None:
 def read_manifest(path: Path) -> dict[str, Any]:
     """The manifest, or one line saying why this is not a record."""
     file = path / store.MANIFEST
-    if not path.exists():
-        raise BadInput(f"no record at {path}; saltus run makes one")
+    try:
+        if not path.exists():
+            store.recover(path)
+        if not path.exists():
+            raise BadInput(f"no record at {path}; saltus run makes one")
+    except OSError as error:
+        raise BadInput(f"no record at {str(path)[:80]}: {error.strerror}") from None
     if not file.is_file():
         raise BadInput(f"{path} is not a saltus record: it has no {store.MANIFEST}")
     try:
-        manifest = json.loads(file.read_text())
-    except (OSError, ValueError):
+        manifest = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
         raise BadInput(
             f"the record at {path} is damaged: its manifest cannot be read; run it --again"
         ) from None
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
         raise BadInput(f"{path} is not a saltus record: its manifest is of another format")
-    if manifest.get("format_version", 0) > FORMAT_VERSION:
+    if manifest.get("format_version") not in range(FORMAT_VERSION + 1):
         raise BadInput(f"{path} was written by a newer saltus; upgrade this one to read it")
+    lacking = (
+        [] if "part" in manifest else [n for n, kind in SAYS.items() if not isinstance(manifest.get(n), kind)]
+    )
+    lacking += [n for n, inner in SAYS_OF.items() if n in manifest and not set(inner) <= set(manifest[n])]
+    if lacking:
+        raise BadInput(
+            f"the record at {path} is damaged: its manifest does not say its {lacking[0]}; run it --again"
+        )
     return manifest
 
 
@@ -109,6 +142,8 @@ def read(path: str | Path) -> Record:
     manifest = read_manifest(path)
     try:
         data = read_data(path / "data.zarr")
+    except MemoryError:
+        raise
     except Exception as error:  # zarr reports damage through many exception types
         raise BadInput(
             f"the record at {path} is damaged: its arrays are unreadable ({_first_line(error)}); "
@@ -116,7 +151,8 @@ def read(path: str | Path) -> Record:
         ) from None
     if digest(data) != manifest.get("digest"):
         raise BadInput(f"the record at {path} is damaged: its arrays fail their checksum; run it --again")
-    data.attrs.setdefault("study", manifest.get("study", ""))
+    if "study" in manifest:
+        data.attrs.setdefault("study", manifest["study"])
     return Record(data, manifest, path)
 
 

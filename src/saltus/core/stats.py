@@ -103,9 +103,11 @@ def least(values: Any) -> Estimate:
 
 
 def bootstrap(values: Any, statistic: Any, level: float = LEVEL, draws: int = 2000) -> Estimate:
-    """Percentile bootstrap of `statistic(values, axis)` over the first axis, with a fixed seed."""
+    """Percentile bootstrap of `statistic(values)` over the first axis, with a fixed seed."""
     v = np.asarray(values, float)
     n = v.shape[0]
+    if n == 0:
+        return Estimate(math.nan, -math.inf, math.inf, 0)
     rng = np.random.default_rng(20250101)
     picks = rng.integers(0, n, (draws, n))
     found = np.asarray([statistic(v[p]) for p in picks], float)

@@ -20,7 +20,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from saltus.core.errors import BadInput
 
@@ -53,6 +53,12 @@ def disk_errors(path: Path) -> Iterator[None]:
             raise BadInput(
                 f"{str(path)[:80]!r} is not a usable folder name; choose another with --out"
             ) from error
+        if error.errno == errno.EISDIR:
+            raise BadInput(f"{path} is a folder; a file is to be written there") from error
+        if error.errno in (errno.ENOENT, errno.ENOTEMPTY, errno.ESTALE):
+            raise BadInput(
+                f"{path} was moved or removed while it was in use; run the same command again"
+            ) from error
         raise
 
 
@@ -62,7 +68,10 @@ class Store:
     def __init__(self, root: str | Path = DEFAULT) -> None:
         if "\0" in str(root) or not str(root):
             raise BadInput("the output folder's name is empty or holds a null character")
-        self.root = Path(root).expanduser()
+        try:
+            self.root = Path(root).expanduser()
+        except RuntimeError as error:
+            raise BadInput(f"{root}: {error}") from None
 
     def open(self) -> Store:
         """Make the folder and make sure it can be written to, before anything is computed."""
@@ -73,7 +82,7 @@ class Store:
             if owner is not None:
                 raise BadInput(f"{self.root} is itself a record of {owner}; give --out the store above it")
             self.root.mkdir(parents=True, exist_ok=True)
-            with tempfile.NamedTemporaryFile(dir=self.root, prefix=".probe-"):
+            with tempfile.TemporaryFile(dir=self.root):  # nameless, so that a kill leaves nothing
                 pass
         return self
 
@@ -84,33 +93,60 @@ class Store:
         """Every finished record, newest last."""
         if not self.root.is_dir():
             raise BadInput(f"no store at {self.root}; run a study first, or name the folder with --out")
-        _recover(self.root)
-        found = [m.parent for m in self.root.glob(f"**/{MANIFEST}") if not _temporary(m.parent)]
-        return sorted(found, key=lambda p: (p / MANIFEST).stat().st_mtime)
+        for old in self.root.glob("**/.*.old"):
+            recover(old.with_name(old.name[1:-4]))
+        found = {}
+        for manifest in self.root.glob(f"**/{MANIFEST}"):
+            with contextlib.suppress(OSError):  # replaced at this moment by another process
+                if not _temporary(manifest.parent):
+                    found[manifest.parent] = manifest.stat().st_mtime_ns
+        return sorted(found, key=lambda p: (found[p], p))
 
-    @contextlib.contextmanager
-    def lock(self, place: Path) -> Iterator[None]:
-        """Hold the right to compute this record; a second process is told who has it."""
-        lock = place.with_name(place.name + ".lock")
-        with disk_errors(self.root):
-            lock.parent.mkdir(parents=True, exist_ok=True)
-            handle = lock.open("a+")
-        with handle:
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
-                handle.seek(0)
-                pid = handle.read().strip() or "unknown"
-                raise BadInput(
-                    f"process {pid} is computing {place} right now; wait for it, or use another --out"
-                ) from None
+
+@contextlib.contextmanager
+def lock(place: Path) -> Iterator[None]:
+    """Hold the right to compute this record; a second process is told who has it."""
+    file = place.with_name(place.name + ".lock")
+    with disk_errors(file):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        handle = _locked(file, place)
+    with handle:
+        with contextlib.suppress(OSError):  # a full disk: the lock holds, only the name of its holder is lost
             handle.truncate(0)
             handle.write(str(os.getpid()))
             handle.flush()
+        try:
             _recover_one(place)
             yield
+        finally:
             with contextlib.suppress(OSError):
-                lock.unlink()
+                file.unlink()
+
+
+def _locked(file: Path, place: Path) -> IO[str]:
+    while True:
+        handle = file.open("a+")
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if os.fstat(handle.fileno()).st_ino == file.stat().st_ino:
+                return handle
+        except BlockingIOError:
+            handle.seek(0)
+            pid = handle.read().strip() or "unknown"
+            handle.close()
+            raise BadInput(
+                f"process {pid} is computing {place} right now; wait for it, or use another --out"
+            ) from None
+        except FileNotFoundError:
+            pass
+        handle.close()  # its last holder removed the file between our opening and locking it
+
+
+def recover(place: Path) -> None:
+    """Put back a record whose replacement was cut off, unless a living process is just replacing it."""
+    if place.with_name(f".{place.name}.old").exists():
+        with contextlib.suppress(BadInput), lock(place):
+            pass
 
 
 def _owner(folder: Path) -> str | None:
@@ -172,11 +208,6 @@ def _recover_one(target: Path) -> None:
             old.rename(target)
     for left in target.parent.glob(f".{target.name}.new-*"):
         shutil.rmtree(left, ignore_errors=True)
-
-
-def _recover(root: Path) -> None:
-    for old in root.glob("**/.*.old"):
-        _recover_one(old.with_name(old.name[1:-4]))
 
 
 def _temporary(path: Path) -> bool:

@@ -123,7 +123,10 @@ def study(
                 check()
 
         setattr(cls, "__init__", init)  # noqa: B010
-        source = inspect.getsourcefile(cls) or ""
+        try:
+            source = inspect.getsourcefile(cls) or ""
+        except (OSError, TypeError):  # written in a notebook or at a prompt
+            source = ""
         held = _STUDIES.get(id)
         if held is not None and held.source != source:
             raise BadInput(f"study {id!r} is already registered by {held.source}; choose another id")

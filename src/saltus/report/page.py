@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from saltus.core import study as registry
 from saltus.core.progress import clock
 from saltus.core.record import device_name
-from saltus.core.store import write_file
+from saltus.core.store import disk_errors, write_file
 from saltus.report import views
 from saltus.report.table import condition, interval, number, verdict
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from saltus.core.claim import Claim
     from saltus.report.outcome import Outcome
 
-CSS = files("saltus.report").joinpath("page.css").read_text()
+CSS = files("saltus.report").joinpath("page.css").read_text(encoding="utf-8")
 
 SHELL = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8">
@@ -37,12 +37,14 @@ def write_page(
     outcomes: Sequence[Outcome], file: str | Path, title: str = "saltus: what was seen, and what theory says"
 ) -> Path:
     """Write one self-contained page; **returns** its path."""
-    file = Path(file)
+    file = Path(file).expanduser()
     body = _tally(outcomes) + _contents(outcomes) + "".join(section(o, style=False) for o in outcomes)
     body += _sources(outcomes)
     body += f'<p class="note">Made {time.strftime("%Y-%m-%d %H:%M")} by saltus.</p>'
-    file.parent.mkdir(parents=True, exist_ok=True)
-    write_file(file, SHELL.format(title=html.escape(title), css=CSS, body=body).encode())
+    page = SHELL.format(title=html.escape(title), css=CSS, body=body)
+    with disk_errors(file):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        write_file(file, page.encode(errors="xmlcharrefreplace"))
     return file
 
 

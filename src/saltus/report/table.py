@@ -39,13 +39,14 @@ def interval(claim: Claim) -> str:
 
 def outcome_table(outcome: Outcome) -> Any:
     """A rich table of one study's claims."""
+    from rich.markup import escape
     from rich.table import Table
 
     manifest = outcome.record.manifest
     made = f"{clock(manifest['seconds'])} on {device_name(manifest)}"
     table = Table(
-        title=f"{outcome.info.id}  {outcome.info.title}",
-        caption=f"{manifest['variant']}; {made}; {outcome.record.path}",
+        title=escape(f"{outcome.info.id}  {outcome.info.title}"),
+        caption=escape(f"{manifest['variant']}; {made}; {outcome.record.path}"),
         title_justify="left",
         caption_justify="left",
         expand=False,
@@ -57,14 +58,14 @@ def outcome_table(outcome: Outcome) -> Any:
         colour = (
             "green" if claim.as_documented and claim.holds else "yellow" if claim.as_documented else "red"
         )
-        says = claim.says + (f"\n[dim]{claim.because}[/dim]" if claim.because else "")
+        says = escape(claim.says) + (f"\n[dim]{escape(claim.because)}[/dim]" if claim.because else "")
         table.add_row(
             says,
             number(claim.estimate.value),
-            interval(claim),
+            escape(interval(claim)),
             str(claim.estimate.n),
-            condition(claim),
+            escape(condition(claim)),
             f"[{colour}]{verdict(claim)}[/{colour}]",
-            f"{number(claim.control.estimate.value)} ({claim.control.says})",
+            escape(f"{number(claim.control.estimate.value)} ({claim.control.says})"),
         )
     return table
