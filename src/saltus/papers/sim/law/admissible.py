@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
-from jaxtyping import ArrayLike, Bool, Float
+from jaxtyping import ArrayLike, Bool, Float, Int
 from numpy import ndarray as Array
 
 from saltus._jax import jax, jnp
@@ -215,21 +216,31 @@ def share_admissible(
     return float(np.mean(is_admissible(a, U @ U.transpose(0, 2, 1), eta)))
 
 
-def _draw(key: jax.Array, d: int, beta: float, tries: int) -> tuple[jax.Array, jax.Array]:
-    """Symmetric matrices, sizes uniform on [1, beta], random off-diagonal signs, and whether each is PSD."""
-    sizes, signs = jax.random.split(key)
+@partial(jax.jit, static_argnames=("d", "tries"))
+def _draw(keys: jax.Array, d: int, beta: float, tries: int) -> jax.Array:
+    """Symmetric matrices per key, (n, tries, d, d): sizes uniform on [1, beta], random off-diagonal signs."""
     rows, cols = np.tril_indices(d)
-    entries = 1.0 + (beta - 1.0) * jax.random.uniform(sizes, (tries, len(rows)), jnp.float64)
-    flip = jnp.where(jax.random.bernoulli(signs, shape=(tries, len(rows))), 1.0, -1.0)
-    entries = jnp.where(rows == cols, entries, entries * flip)
-    W = jnp.zeros((tries, d, d)).at[:, rows, cols].set(entries).at[:, cols, rows].set(entries)
-    return W, jnp.linalg.eigvalsh(W)[:, 0] >= 0.0
+
+    def one(key: jax.Array) -> jax.Array:
+        sizes, signs = jax.random.split(key)
+        entries = 1.0 + (beta - 1.0) * jax.random.uniform(sizes, (tries, len(rows)), jnp.float64)
+        flip = jnp.where(jax.random.bernoulli(signs, shape=(tries, len(rows))), 1.0, -1.0)
+        entries = jnp.where(rows == cols, entries, entries * flip)
+        return jnp.zeros((tries, d, d)).at[:, rows, cols].set(entries).at[:, cols, rows].set(entries)
+
+    return jax.vmap(one)(keys)
+
+
+def _keys(seed: int, runs: Int[Array, " n"], block: int) -> jax.Array:
+    base = jax.random.key(seed)
+    return jax.vmap(lambda k: jax.random.fold_in(jax.random.fold_in(base, k), block))(jnp.asarray(runs))
 
 
 def share_psd(d: int, beta: float, *, n: int = 20000, seed: int = 0) -> tuple[float, float]:
     """The share of random sizes and signs that is PSD, and among those of w12 w13 w23 > 0 (d >= 3)."""
-    W, good = _draw(jax.random.key(seed), d, beta, n)
-    kept = np.asarray(W)[np.asarray(good)]
+    W = np.asarray(_draw(_keys(seed, np.zeros(1, int), 0), d, beta, n))[0]
+    good = np.linalg.eigvalsh(W)[:, 0] >= 0.0
+    kept = W[good]
     positive = kept[:, 0, 1] * kept[:, 0, 2] * kept[:, 1, 2] > 0 if d >= 3 else np.ones(len(kept))
     return float(np.mean(good)), float(np.mean(positive)) if len(kept) else math.nan
 
@@ -257,16 +268,14 @@ def random_starts(
         raise BadInput(f"no omega is admissible for a = {a.tolist()}: every a_i must exceed 3 a_j for i > j")
     out, done = np.zeros((n, d, d)), np.zeros(n, bool)
     left: Array = np.arange(n)
-    draw = jax.jit(jax.vmap(lambda key: _draw(key, d, beta, tries)))
     for block in range(400):
-        for chunk in np.array_split(left, max(1, len(left) // 64)):
-            keys = jax.vmap(
-                lambda k, b=block: jax.random.fold_in(jax.random.fold_in(jax.random.key(seed), k), b)
-            )(jnp.asarray(chunk))
-            W, good = draw(keys)
-            first = jnp.argmax(good, axis=1)
-            out[chunk] = np.asarray(jnp.take_along_axis(W, first[:, None, None, None], axis=1)[:, 0])
-            done[chunk] = np.asarray(jnp.any(good, axis=1))
+        for begin in range(0, len(left), 32):
+            # Always 32 runs, so that one compiled draw serves every call.
+            chunk = np.resize(left[begin : begin + 32], 32)
+            W = np.asarray(_draw(_keys(seed, chunk, block), d, beta, tries))
+            good = np.linalg.eigvalsh(W)[..., 0] >= 0.0
+            out[chunk] = np.take_along_axis(W, good.argmax(1)[:, None, None, None], axis=1)[:, 0]
+            done[chunk] = good.any(1)
         left = np.flatnonzero(~done)
         if len(left) == 0:
             return np.asarray(omega * out)

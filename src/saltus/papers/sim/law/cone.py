@@ -1,8 +1,8 @@
 """When the printed recursion on W leaves the cone of positive semidefinite matrices, where no U U^T is.
 
 Recursion D.2 drops eta^2 M W M from gradient descent on U. While entries are small, entry (i, j) grows by
-1 + eta(a_i + a_j) a step, which is no product of a factor of i and one of j: the squared correlation of a pair
-of axes gains exp[eta^2 (a_i - a_j)^2] a step, and a start close enough to singular ends up indefinite.
+1 + eta(a_i + a_j) a step, which is no product of a factor of i and one of j: the squared correlation of a
+pair of axes gains exp[eta^2 (a_i - a_j)^2] a step, and a start close enough to singular ends up indefinite.
 """
 
 from __future__ import annotations
@@ -102,8 +102,8 @@ def critical_rho2(
 class ConePath:
     """The recursion watched at chosen steps: smallest eigenvalue, and when each run left the cone.
 
-    `smallest` is of W itself, `correlation` of W scaled to a unit diagonal (same sign, readable at any scale; NaN
-    once a diagonal entry is <= 0). `negative_diagonal` and `diverged` are first steps, -1 for never.
+    `smallest` is of W itself, `correlation` of W scaled to a unit diagonal (same sign, readable at any scale;
+    NaN once a diagonal entry is <= 0). `negative_diagonal` and `diverged` are first steps, -1 for never.
     """
 
     at: Int[Array, " t"]
@@ -142,8 +142,8 @@ def _advance(
             top = jnp.maximum(top, jnp.abs(x))
         gone = ~(top <= 1e6)
         negative = jnp.where((negative < 0) & (low < 0) & (diverged < 0), t + 1, negative)
-        # A run past the pole stays where it was last seen.
-        kept = tuple(jnp.where(diverged < 0, x, y) for x, y in zip(new, w, strict=True))
+        # A run past the pole stays where it was last seen, so that every eigenvalue asked for exists.
+        kept = tuple(jnp.where((diverged < 0) & ~gone, x, y) for x, y in zip(new, w, strict=True))
         return kept, (negative, jnp.where((diverged < 0) & gone, t + 1, diverged))
 
     return jax.lax.fori_loop(t0, t1, one, (w, events))
@@ -160,6 +160,8 @@ def follow(
     W0 = W0[None] if W0.ndim == 2 else W0
     if W0.shape[1:] != (len(a), len(a)):
         raise BadInput(f"a has {len(a)} axes, so W0 must be (n, {len(a)}, {len(a)}), not {W0.shape}")
+    if not np.all(np.isfinite(W0)):
+        raise BadInput("W0 must be finite")
     if np.any(np.diff(at) <= 0) or np.any(at < 0):
         raise BadInput("`at` must be increasing steps, from 0 on")
     w = unrolled.pack(jnp.asarray(W0))
@@ -170,12 +172,11 @@ def follow(
         seen.append(np.asarray(unrolled.unpack(w)))
         t = stop
     W = np.stack(seen)
-    safe = np.where(np.isfinite(W), W, 0.0)
-    diagonal = np.diagonal(safe, axis1=2, axis2=3)
+    diagonal = np.diagonal(W, axis1=2, axis2=3)
     good = (diagonal > 0).all(-1)
     scale = np.sqrt(np.where(diagonal > 0, diagonal, 1.0))
-    unit = safe / scale[..., :, None] / scale[..., None, :]
-    smallest = np.where(np.isfinite(W).all((2, 3)), np.linalg.eigvalsh(safe)[..., 0], -np.inf)
+    unit = W / scale[..., :, None] / scale[..., None, :]
+    smallest = np.linalg.eigvalsh(W)[..., 0]
     correlation = np.where(good, np.linalg.eigvalsh(unit)[..., 0], np.nan)
     return ConePath(at, smallest, correlation, np.asarray(events[0]), np.asarray(events[1]), W)
 
@@ -185,7 +186,7 @@ def linear_phase(
 ) -> Float[Array, "n d d"]:
     """The start from which the exact flow looks as the recursion does once the strongest axis saturates.
 
-    Entry (i, j) times exp{[ln(1 + eta S)/eta - S] t1}, S = a_i + a_j, t1 = ln(1/w_ss)/(2 a_s), s the strongest.
+    Entry (i, j) times exp{[ln(1 + eta S)/eta - S] t1}: S = a_i + a_j, t1 = ln(1/w_ss)/(2 a_s), s strongest.
     """
     a, W0 = np.asarray(a, float), np.asarray(W0, float)
     s = int(np.argmax(a))

@@ -43,6 +43,8 @@ class Counterexample:
 class Bound:
     """One bound over all runs: worst excess in ln units ("D.5 lower": the depth itself), > 0 is a violation.
 
+    A lower bound is missed by inf where the entry changed sign or underflowed to zero.
+
     `first` is the first step of violation, -1 for none; `entry` the (i, j) it happened at, counted from 1.
     """
 
@@ -178,7 +180,7 @@ def check(
     for k, (name, says) in enumerate(BOUNDS.items()):
         worst, code = np.asarray(watch.worst[k]), np.asarray(watch.first[k])
         with np.errstate(divide="ignore", invalid="ignore"):
-            worst = worst if name == "D.5 lower" else np.log(worst)
+            worst = worst if name == "D.5 lower" else np.log(np.maximum(worst, 0.0))
         hit = code != NEVER
         first = np.where(hit, code // len(order), -1)
         entry = np.where(hit[:, None], np.array(order)[code % len(order)] + 1, 0)
