@@ -1,14 +1,12 @@
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import data_files
 import pytest
+from data_files import Client
 
 from saltus.data import _catalogue
-
-Client = Callable[..., Path]
 
 
 @pytest.fixture

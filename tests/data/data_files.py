@@ -11,7 +11,9 @@ import struct
 import tarfile
 import zipfile
 import zlib
+from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 
@@ -19,6 +21,7 @@ from saltus.data import _catalogue
 from saltus.data._catalogue import Entry
 
 Files = dict[str, bytes]
+Client = Callable[..., Path]  # makes a stand-in for a registry client, see conftest
 
 
 def idx(array: np.ndarray) -> bytes:
@@ -56,7 +59,7 @@ def mnist(seed: int = 0) -> tuple[dict[str, np.ndarray], Files]:
 
 
 def cifar() -> tuple[dict[str, np.ndarray], Files, Files]:
-    """Five batches of three pictures and a test batch of two: the content, as PNG strips, as binary batches."""
+    """Five batches of three pictures, a test batch of two: the content, as PNG strips, as binary batches."""
     rng = np.random.default_rng(1)
     strips, batches, xs, ys = {}, {}, {}, {}
     for name, n in (*((f"data_batch_{i}", 3) for i in range(1, 6)), ("test_batch", 2)):

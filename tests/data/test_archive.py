@@ -16,7 +16,7 @@ from saltus.data import _archive
 from saltus.data._catalogue import ENTRIES
 from saltus.data._content import Unusable
 
-LIMIT = 1_000_000
+LIMIT = 200_000
 MNIST = ENTRIES["mnist"].wanted()
 KINDS = {"tar": data_files.tar, "tgz": data_files.tgz, "zip": data_files.zipped, "deb": data_files.deb}
 
@@ -42,10 +42,13 @@ def test_damage_is_refused_or_harmless(kind: str, tmp_path: Path, seed: st.DataO
     try:
         files = _archive.read(archive, MNIST, LIMIT)
     except Unusable as error:
-        assert "\n" not in str(error)
-        assert len(str(error)) < 200
+        said = str(error)
+        files = {}
     else:
-        assert set(files) <= {"train-labels-idx1-ubyte"} or all("labels" in name for name in files)
+        said = ""
+    assert "\n" not in said
+    assert len(said) < 200
+    assert all(MNIST(name) for name in files)
 
 
 @pytest.mark.parametrize("kind", ["tar", "tgz", "zip"])
@@ -85,10 +88,9 @@ def test_bombs_within_are_refused() -> None:
     with pytest.raises(Unusable, match="far more"):
         _archive.unzipped(gzip.compress(bytes(20 * LIMIT)), LIMIT)
     assert _archive.unzipped(gzip.compress(b"abc"), LIMIT) == b"abc"
-    for bad in (b"", b"abc", gzip.compress(b"abc")[:-3]):
-        if bad:
-            with pytest.raises(Unusable):
-                _archive.unzipped(bad, LIMIT)
+    for bad in (b"abc", gzip.compress(b"abc")[:-3]):
+        with pytest.raises(Unusable):
+            _archive.unzipped(bad, LIMIT)
 
 
 def test_two_files_of_one_name_are_refused(tmp_path: Path) -> None:

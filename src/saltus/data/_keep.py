@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 def root() -> Path:
     """`$SALTUS_CACHE/data`, else `$XDG_CACHE_HOME/saltus/data`, else `~/.cache/saltus/data`."""
     if ours := os.environ.get("SALTUS_CACHE"):
-        return Path(ours).expanduser().absolute() / "data"
+        return Path(os.path.expanduser(ours)).absolute() / "data"
     base = os.environ.get("XDG_CACHE_HOME", "")
     # The XDG rules: a path that is not absolute does not count.
     return (Path(base) if os.path.isabs(base) else Path.home() / ".cache") / "saltus" / "data"

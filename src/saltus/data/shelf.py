@@ -22,11 +22,9 @@ def command(names: list[str], as_json: bool) -> int:
         raise BadInput("data needs list or fetch, like: saltus data list")
     action, wanted = names[0], names[1:]
     if action not in _ACTIONS:
-        hint = nearest(action, _ACTIONS) or (
-            f"; did you mean saltus data fetch {action}?"
-            if action in ENTRIES
-            else "; there are list and fetch"
-        )
+        hint = nearest(action, _ACTIONS) or "; there are list and fetch"
+        if action in ENTRIES:
+            hint = f"; did you mean saltus data fetch {action}?"
         raise BadInput(f"data has no action {action!r}{hint}")
     if action == "list":
         if wanted:
