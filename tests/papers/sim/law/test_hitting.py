@@ -26,7 +26,7 @@ def starts(seed, n, d, width, scale=0.1):
 
 
 @pytest.mark.parametrize("width", [1, 2, 3, 5])
-@pytest.mark.parametrize("order", [(0, 1, 2), (2, 0, 1)])
+@pytest.mark.parametrize("order", [(2, 0, 1)])
 def test_complements_are_ratios_of_determinants(width, order):
     U, a = starts(0, 4, 3, width), np.array([0.5, 1.0, 2.0])[list(order)]
     W, found = U @ np.swapaxes(U, 1, 2), np.asarray(hitting.schur(U, a))
