@@ -1,0 +1,249 @@
+"""Any number of runs of the symmetric two-layer linear model, watched at every step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from saltus._jax import host_devices, jax, jnp
+from saltus.core.errors import BadInput, nearest
+from saltus.descent._ensemble import run_many
+from saltus.papers.sim.symmetric.algebra import gram, loss_at, rates, training_loss
+from saltus.papers.sim.symmetric.starts import DRAWS, drawn
+from saltus.papers.sim.symmetric.steps import HOW
+from saltus.papers.sim.symmetric.watch import Descents, Diverged, Hits, Lowest, Rises, View, Watcher
+
+__all__ = ["COMPILER_OPTIONS", "WATCH", "evolve", "starts"]
+
+WATCH: tuple[Watcher, ...] = (Descents(), Hits(), Lowest(), Diverged(), Rises())
+# Runs computed together: on a host their state stays in the first cache, on an accelerator they fill it.
+BLOCK = {"cpu": 128, "gpu": 2**16}
+COMPILER_OPTIONS = (("xla_cpu_prefer_vector_width", "512"),)
+LARGEST = 6  # every product is written out: d = 6 already compiles for seconds
+STEPS_ARE_COUNTED_TO = {"float64": 2**53, "float32": 2**24}
+
+
+class _Setting(NamedTuple):
+    """Everything a compiled program depends on; what it does not is an argument of it."""
+
+    d: int
+    width: int
+    start: str
+    how: str
+    watch: tuple[Watcher, ...]
+    dtype: str
+    stored: int
+    each: frozenset[str]  # arguments that differ from run to run
+
+
+def evolve(
+    a: Any,
+    target: Any,
+    runs: int | Sequence[int] | np.ndarray,
+    *,
+    how: str = "gd",
+    eta: Any = 0.01,
+    steps: int,
+    start: str | Any = "uniform",
+    scale: Any = 0.1,
+    width: int | None = None,
+    power: int = 1,
+    watch: tuple[Watcher, ...] = WATCH,
+    at: Sequence[int] | np.ndarray | None = None,
+    base: int = 0,
+    dtype: str = "float64",
+    block: int | None = None,
+    chunk: int | None = None,
+    devices: Sequence[jax.Device] | None = None,
+    progress: Callable[[int, int], None] | None = None,
+    memory: int | None = None,
+) -> dict[str, np.ndarray]:
+    """Run f(x) = U U^T x from `runs` starts and say what was seen; every array has the run axis first.
+
+    - `a` [d] or [N, d]: diagonal of A = E[x x^T]; `target` [d] or [N, d]: the test point x̂. An argument
+      with N rows gives run i its row i, so a sweep over settings is one call.
+    - `how`: "gd" (gradient descent on U), "recursion" (eq. D.2 on W) or "flow" (RK4 of the exact flow).
+    - `eta`: step in the paper's clock, a number or [N]; `steps`: how many.
+    - `start`: "uniform" on [0, scale], "gaussian" with standard deviation scale, or U(0) itself
+      [d, d'] or [N, d, d']; `scale`: a number or [N]; `width`: d', by default d.
+    - `power`: 2 puts A^2 in the place of A in the dynamics and in the training loss.
+    - `watch`: watchers (`symmetric.watch`), each adding its results. `at`: steps at which to keep the
+      state, giving `at`, `path_w` [run, T, d, d], `path_loss` and `path_train` [run, T].
+    - `base`: run i starts from the key fold_in(key(base), i).
+    - `block`, `chunk`, `devices`, `progress`, `memory`: as in `descent.run_many`.
+
+    Always there: `loss`, `train`, `w` [run, d, d] after the last step, and `start_loss`. `hit` is in the
+    paper's time; names that end in `_step` count steps; never is inf.
+    """
+    if how not in HOW:
+        raise BadInput(f"how is one of {', '.join(HOW)}; got {how!r}{nearest(str(how), HOW)}")
+    if dtype not in STEPS_ARE_COUNTED_TO:
+        raise BadInput(f"dtype is float64 or float32; got {dtype!r}")
+    if not 1 <= steps <= STEPS_ARE_COUNTED_TO[dtype]:
+        raise BadInput(f"steps must be between 1 and {STEPS_ARE_COUNTED_TO[dtype]} in {dtype}; got {steps}")
+    most = (
+        runs if isinstance(runs, int | np.integer) else int(np.max(np.asarray(runs), initial=-1)) + 1
+    ) or 1
+    if power < 1:
+        raise BadInput(f"power must be 1 (A) or more; got {power}")
+    args = {
+        "a": _array("a", np.asarray(a, float) ** power, 1, most),
+        "target": _array("target", target, 1, most),
+        "eta": _array("eta", eta, 0, most),
+    }
+    d = args["a"].shape[-1]
+    if args["target"].shape[-1] != d:
+        raise BadInput(f"a has {d} entries and target {args['target'].shape[-1]}; they must be as many")
+    kind = start if isinstance(start, str) else "given"
+    if isinstance(start, str):
+        if start not in DRAWS:
+            raise BadInput(f"start is uniform, gaussian or an array; got {start!r}{nearest(start, DRAWS)}")
+        args["scale"] = _array("scale", scale, 0, most)
+    else:
+        args["U0"] = _array("start", start, 2, most)
+        if args["U0"].shape[-2] != d or (width or args["U0"].shape[-1]) != args["U0"].shape[-1]:
+            raise BadInput(f"a start must be [{d}, width]; got {args['U0'].shape}")
+        width = args["U0"].shape[-1]
+    if (width := d if width is None else width) < 1 or d > LARGEST:
+        raise BadInput(f"this engine is for 1 <= d <= {LARGEST} and width >= 1; got d={d}, width={width}")
+    kept = _kept(at, steps)
+    numbers = {"steps": np.int64(steps), "at": kept, "base": np.uint32(base)}
+    alone = {"a": 1, "target": 1, "eta": 0, "scale": 0, "U0": 2}
+    each = frozenset(name for name, value in args.items() if value.ndim > alone[name])
+
+    places = list(devices) if devices is not None else host_devices()
+    found = run_many(
+        _block(_Setting(d, width, kind, how, tuple(watch), dtype, len(kept), each)),
+        runs,
+        block=block or BLOCK.get(places[0].platform, BLOCK["gpu"]),
+        axis=-1,
+        chunk=chunk,
+        devices=places,
+        progress=progress,
+        memory=memory,
+        args=(args, numbers),
+        compiler_options=COMPILER_OPTIONS,
+    )
+    if "hit" in found:
+        own = args["eta"] if "eta" not in each else args["eta"][_index(runs)][:, None, None]
+        found["hit"] = found["hit"] * own
+    if len(kept):
+        found["at"] = kept
+    return found
+
+
+@lru_cache(maxsize=256)
+def _block(setting: _Setting) -> Callable[..., dict[str, Any]]:
+    """The function of one block of runs, the same object for the same setting."""
+    d, dtype = setting.d, jnp.dtype(setting.dtype)
+
+    def block(index: jax.Array, args: dict[str, Any], numbers: dict[str, Any]) -> dict[str, Any]:
+        def own(name: str) -> Any:
+            # [N, ...] -> [..., B]; what is shared stays as it is
+            value = jnp.asarray(args[name])
+            return jnp.moveaxis(value[index], 0, -1) if name in setting.each else value
+
+        a, target, eta = own("a").astype(dtype), own("target").astype(dtype), own("eta").astype(dtype)
+        u0 = _start(setting, index, own, numbers["base"]).astype(dtype)
+        state: Any = tuple(u0[i] for i in range(d))
+        if setting.how == "recursion":
+            state = gram(state)
+        step, rate = HOW[setting.how](tuple(a), eta), rates(tuple(a))
+
+        def view(n: Any, state: Any) -> View:
+            w = state if setting.how == "recursion" else gram(state)
+            step_number = jnp.asarray(n).astype(dtype)
+            return View(step_number, w, loss_at(w, tuple(target)), training_loss(w, rate))
+
+        def advance(n: Any, carry: tuple[Any, Any]) -> tuple[Any, Any]:
+            state, seen = carry
+            here = view(n, state)
+            seen = tuple(w.update(s, here) for w, s in zip(setting.watch, seen, strict=True))
+            return step(state), seen
+
+        first = view(0, state)
+        carry = (state, tuple(w.begin(first) for w in setting.watch))
+        path, carry = _walk(advance, view, carry, numbers, setting.stored)
+        last = view(numbers["steps"], carry[0])
+        out = {"loss": last.loss, "train": last.train, "w": _dense(last.w), "start_loss": first.loss, **path}
+        for watcher, seen in zip(setting.watch, carry[1], strict=True):
+            out |= watcher.result(watcher.update(seen, last), last)
+        return out
+
+    return block
+
+
+def _walk(
+    advance: Callable[..., Any], view: Callable[..., View], carry: Any, numbers: dict[str, Any], stored: int
+) -> tuple[dict[str, Any], Any]:
+    """All steps, from one kept step to the next; and what was kept."""
+    at, steps = numbers["at"], numbers["steps"]
+    path: dict[str, Any] = {}
+    if stored:
+
+        def stretch(carry: tuple[Any, Any], end: Any) -> tuple[Any, Any]:
+            begun, inner = carry
+            inner = jax.lax.fori_loop(begun, end, advance, inner)
+            here = view(end, inner[0])
+            return (end, inner), {"path_w": _dense(here.w), "path_loss": here.loss, "path_train": here.train}
+
+        (begun, carry), path = jax.lax.scan(stretch, (jnp.zeros_like(steps), carry), at)
+    else:
+        begun = jnp.zeros_like(steps)
+    return path, jax.lax.fori_loop(begun, steps, advance, carry)
+
+
+def _dense(w: Any) -> jax.Array:
+    return jnp.stack([jnp.stack(row) for row in w])
+
+
+def _start(setting: _Setting, index: jax.Array, own: Callable[[str], Any], base: Any) -> jax.Array:
+    """U(0) [d, d', B]."""
+    if setting.start != "given":
+        return drawn(setting.start, base, index, setting.d, setting.width, own("scale"))
+    given = own("U0")
+    return given if "U0" in setting.each else jnp.broadcast_to(given[..., None], (*given.shape, index.size))
+
+
+def starts(
+    runs: int | Sequence[int],
+    d: int,
+    width: int | None = None,
+    *,
+    start: str = "uniform",
+    scale: float = 0.1,
+    base: int = 0,
+) -> np.ndarray:
+    """The U(0) [run, d, d'] that `evolve` would draw for these runs."""
+    if start not in DRAWS:
+        raise BadInput(f"start is uniform or gaussian; got {start!r}{nearest(start, DRAWS)}")
+    drawing = jax.jit(drawn, static_argnums=(0, 3, 4))
+    index = jnp.asarray(_index(runs))
+    return np.moveaxis(np.asarray(drawing(start, np.uint32(base), index, d, width or d, scale)), -1, 0)
+
+
+def _index(runs: int | Sequence[int] | np.ndarray) -> np.ndarray:
+    return np.arange(runs) if isinstance(runs, int | np.integer) else np.asarray(runs)
+
+
+def _kept(at: Sequence[int] | np.ndarray | None, steps: int) -> np.ndarray:
+    kept = np.asarray([] if at is None else at, np.int64)
+    if kept.ndim != 1 or (kept.size and (np.any(np.diff(kept) <= 0) or kept[0] < 0 or kept[-1] > steps)):
+        raise BadInput(f"at must be ascending steps between 0 and {steps}")
+    return kept
+
+
+def _array(name: str, value: Any, dims: int, most: int) -> np.ndarray:
+    array = np.asarray(value, np.float64)
+    if array.ndim not in (dims, dims + 1) or not np.all(np.isfinite(array)) or array.size == 0:
+        raise BadInput(
+            f"{name} must be finite numbers with {dims} or {dims + 1} axes; got shape {array.shape}"
+        )
+    if array.ndim == dims + 1 and len(array) < most:
+        raise BadInput(f"{name} has rows for {len(array)} runs, and {most} are asked for")
+    if name == "a" and np.any(array < 0):
+        raise BadInput("a is the diagonal of a second moment and cannot be negative")
+    return array
