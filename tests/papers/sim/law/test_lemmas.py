@@ -230,6 +230,9 @@ def test_random_admissible_starts_two_axes() -> None:
         assert gd.bounds[name].share == 0.0, name
     # D.8 with room: the largest off-diagonal is some 26 decades below the allowed one.
     assert gd.bounds["D.8"].worst.max() < -50
+    # It peaks near omega^((1 - a_weak/a_strong)/2), when the strong axis saturates.
+    peak = gd.bounds["D.8"].worst + c.ln_phase
+    np.testing.assert_allclose(peak, 0.5 * (1 - 1 / 18) * c.ln_omega, atol=1.5)
 
 
 @pytest.mark.slow
