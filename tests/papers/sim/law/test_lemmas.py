@@ -9,7 +9,8 @@ import pytest
 
 from saltus.core.errors import BadInput
 from saltus.papers.sim.law import admissible, lemmas, unrolled
-from saltus.papers.sim.law.inequalities import Constants, failing, margins, pair_gap, window
+from saltus.papers.sim.law.assumptions import shared_constants
+from saltus.papers.sim.law.inequalities import Constants, failing, margins
 
 A2 = (1.0, 18.0)
 ETA2 = 0.999 / (9 * 20 * 18)
@@ -20,13 +21,6 @@ HOLD_FOR_GD = ("D.1", "D.2", "D.2 phase", "D.3 phase", "D.4", "D.5 lower", "D.5 
 
 def near_rank_one(*excess: float) -> np.ndarray:
     return math.exp(LN_OMEGA) * np.stack([np.ones((2, 2)) + e * np.eye(2) for e in excess])
-
-
-def shared_constants(a: tuple[float, ...], W0: np.ndarray, beta: float = 1.5) -> Constants:
-    """One set that is admissible for every start with entries in [omega, beta omega]."""
-    ln_omega = float(np.log(np.abs(W0).min()))
-    w = window(pair_gap(np.array(a))[0], len(a), max(a) / min(a), beta, ln_omega, 20.0, 1.1001)
-    return Constants(min(a), max(a) / min(a), beta, ln_omega, 20.0, 0.5 * (w.x_lo + w.x_hi), 1.1001, 99.0)
 
 
 def naive(kind: str, W: np.ndarray, a: np.ndarray, eta: float) -> np.ndarray:
@@ -180,7 +174,7 @@ def test_rank_two_of_three_keeps_its_rank_and_its_suppression() -> None:
     a = (1.0, 11.0, 121.0)
     U = np.random.default_rng(0).uniform(0.5, 1, (2, 3, 2))
     W0 = 1e-100 * U @ U.transpose(0, 2, 1)
-    c = shared_constants(a, W0, float(np.max(W0.max((1, 2)) / W0.min((1, 2)))))
+    c = shared_constants(a, W0)
     report = lemmas.check(a, W0, 0.999 / (9 * 20 * 121), c, steps=250_000, dynamics="gd")
     assert report.form == "U"
     assert report.bounds["D.7"].share == report.bounds["D.8"].share == 0.0

@@ -29,7 +29,7 @@ from saltus.papers.sim.law.inequalities import (
     window,
 )
 
-__all__ = ["Constants", "Failure", "Verdict", "Window", "decide", "margins", "window"]
+__all__ = ["Constants", "Failure", "Verdict", "Window", "decide", "margins", "shared_constants", "window"]
 
 
 @dataclass(frozen=True)
@@ -185,6 +185,25 @@ def decide(
     failures += _name(found, c, w, a, eta, joint=P is None)
     gap_down = pair_gap(a[::-1])[1]
     return Verdict(not failures, c, found, tuple(failures), w, limit if gap > 0 else -math.inf, gap_down)
+
+
+def shared_constants(
+    a: Float[ArrayLike, " d"],
+    W0: Float[ArrayLike, "n d d"],
+    *,
+    K: float = K_MIN,
+    kappa: float = 1.1001,
+    C: float = 99.0,
+) -> Constants:
+    """One set of constants for a batch of starts: omega its smallest entry, P in the middle of the window.
+
+    - `a`: signal strengths, larger index stronger; `W0`: starts without zeros. Not checked: `margins` tells.
+    """
+    a, ln_w = np.asarray(a, float), np.log(np.abs(np.asarray(W0, float)))
+    ln_omega = float(ln_w.min())
+    beta = max(math.exp(float(ln_w.max()) - ln_omega), JUST_ABOVE)
+    rho, gap = pair_gap(a)
+    return _choose(rho, gap, a, beta, ln_omega, K, kappa, C)[0]
 
 
 def _name(
