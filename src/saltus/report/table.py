@@ -38,34 +38,33 @@ def interval(claim: Claim) -> str:
 
 
 def outcome_table(outcome: Outcome) -> Any:
-    """A rich table of one study's claims."""
-    from rich.markup import escape
-    from rich.table import Table
+    """One study's claims for a terminal of any width: verdict, number and test, then the sentence."""
+    from rich.console import Group
+    from rich.padding import Padding
+    from rich.text import Text
 
     manifest = outcome.record.manifest
     made = f"{clock(manifest['seconds'])} on {device_name(manifest)}"
-    table = Table(
-        title=escape(f"{outcome.info.id}  {outcome.info.title}"),
-        caption=escape(f"{manifest['variant']}; {made}; {outcome.record.path}"),
-        title_justify="left",
-        caption_justify="left",
-        expand=False,
-    )
-    table.add_column("claim", ratio=4)
-    for name in ("value", "interval", "n", "test", "verdict", "control"):
-        table.add_column(name, justify="right" if name in ("value", "n") else "left")
+    lines: list[Any] = [Text(f"{outcome.info.id}  {outcome.info.title}", style="bold")]
+    lines.append(Text(f"{manifest['variant']}; {made}", style="dim"))
     for claim in outcome.claims:
-        colour = (
-            "green" if claim.as_documented and claim.holds else "yellow" if claim.as_documented else "red"
+        mark, colour = _mark(claim)
+        e = claim.estimate
+        spread = "" if e.low == e.high == e.value else f" {interval(claim)}"
+        head = Text.assemble(
+            (f" {mark} {verdict(claim)}", f"bold {colour}"),
+            f"  {number(e.value)}{spread}, must be {condition(claim)}  (n={e.n})",
         )
-        says = escape(claim.says) + (f"\n[dim]{escape(claim.because)}[/dim]" if claim.because else "")
-        table.add_row(
-            says,
-            number(claim.estimate.value),
-            escape(interval(claim)),
-            str(claim.estimate.n),
-            escape(condition(claim)),
-            f"[{colour}]{verdict(claim)}[/{colour}]",
-            escape(f"{number(claim.control.estimate.value)} ({claim.control.says})"),
-        )
-    return table
+        lines += [head, Padding(Text(claim.says), (0, 0, 0, 3))]
+        if claim.because:
+            lines.append(Padding(Text(f"because {claim.because}", style="dim"), (0, 0, 0, 3)))
+        control = f"control: {claim.control.says}: {number(claim.control.estimate.value)}"
+        lines.append(Padding(Text(control, style="dim"), (0, 0, 0, 3)))
+    lines.append(Text(str(outcome.record.path), style="dim", overflow="fold"))
+    return Group(*lines, "")
+
+
+def _mark(claim: Claim) -> tuple[str, str]:
+    if not claim.as_documented:
+        return "!", "red"
+    return ("+", "green") if claim.holds else ("-", "yellow")
