@@ -102,7 +102,7 @@ def command(study: Any) -> str:
             first, *rest = settings.as_words(value)
             option = f"--{name.replace('_', '-')}"
             # A word that looks like an option must be tied to its own; a negative number does not.
-            words += [f"{option}={first}"] if re.match(r"-[^\d.]", first) else [option, first]
+            words += [f"{option}={first}"] if re.match(r"-(?![\d.])", first) else [option, first]
             words += rest
     return shlex.join(words)
 

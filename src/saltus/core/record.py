@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 import sys
@@ -210,6 +211,7 @@ def _cpu() -> str:
     return platform.processor() or "unknown"
 
 
+@functools.cache
 def commit() -> str | None:
     """The commit of the source tree saltus runs from, with `+` when it has local changes."""
     import subprocess

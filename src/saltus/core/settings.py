@@ -130,7 +130,7 @@ def _convert(value: Any, kind: Any, label: str) -> Any:
         raise errors[-1]
     if origin is Literal:
         for one in args:
-            if (type(value) is type(one) and value == one) or value == str(one):
+            if type(value) in (type(one), str) and value in (one, str(one)):
                 return one
         raise BadInput(f"{label} is one of {', '.join(map(str, args))}, not {_shown(value)}")
     if origin is tuple:
@@ -151,10 +151,10 @@ def _convert(value: Any, kind: Any, label: str) -> Any:
 
 
 def _convert_tuple(value: Any, args: tuple[Any, ...], label: str) -> tuple[Any, ...]:
-    items = parse_items(value, label) if isinstance(value, str) else value
+    nested = typing.get_origin(args[0]) is tuple
+    items = parse_items(value, label, nested) if isinstance(value, str) else value
     items = items.tolist() if hasattr(items, "tolist") else items
     items = list(items) if isinstance(items, Sequence) and not isinstance(items, bytes) else [items]
-    nested = typing.get_origin(args[0]) is tuple
     # `1,2` is one inner tuple, and so are bare numbers; the words of a command line are one each.
     text = isinstance(value, str)
     if nested and items and all(not isinstance(i, Sequence) or (text and isinstance(i, str)) for i in items):
@@ -168,9 +168,11 @@ def _convert_tuple(value: Any, args: tuple[Any, ...], label: str) -> tuple[Any, 
     return tuple(_convert(item, kind, label) for item, kind in zip(items, args, strict=True))
 
 
-def parse_items(text: str, label: str) -> list[Any]:
-    """`1,2`, `1 2`, `1,2;3,4` or `[[1,2],[3,4]]` as nested lists of words or numbers."""
-    text = text.strip()
+def parse_items(text: str, label: str, nested: bool = False) -> list[Any]:
+    """`1,2`, `1 2`, `1,2;3,4`, `1,2 3,4` or `[[1,2],[3,4]]` as nested lists of words or numbers."""
+    text = re.sub(r"\s*([,;])\s*", r"\1", text.strip())
+    if nested and "," in text and not text.startswith(("[", "(")):
+        text = ";".join(text.split())
     if text.startswith(("[", "(")):
         try:
             with warnings.catch_warnings(action="ignore"):

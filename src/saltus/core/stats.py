@@ -21,6 +21,12 @@ class Estimate:
     high: float
     n: int
 
+    def __post_init__(self) -> None:
+        # Plain Python numbers, whatever array library they came from.
+        for name in ("value", "low", "high"):
+            object.__setattr__(self, name, float(getattr(self, name)))
+        object.__setattr__(self, "n", int(self.n))
+
     def __str__(self) -> str:
         return f"{self.value:.4g} [{self.low:.4g}, {self.high:.4g}] (n={self.n})"
 
@@ -47,7 +53,10 @@ def share_of(count: int, n: int, level: float = LEVEL) -> Estimate:
     p = count / n
     centre = (p + z * z / (2 * n)) / (1 + z * z / n)
     half = z * math.sqrt(p * (1 - p) / n + z * z / (4 * n * n)) / (1 + z * z / n)
-    return Estimate(p, max(0.0, centre - half), min(1.0, centre + half), n)
+    # Exactly 0 and 1 at the ends, where rounding would put the interval beside the share itself.
+    return Estimate(
+        p, min(p, centre - half) if count else 0.0, max(p, centre + half) if count < n else 1.0, n
+    )
 
 
 def median(values: Any, level: float = LEVEL) -> Estimate:

@@ -1,0 +1,160 @@
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import xarray as xr
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+import saltus
+from saltus.core import record
+from saltus.core.errors import BadInput
+
+PART = {"part": "x"}
+arrays = hnp.arrays(
+    st.sampled_from([np.float64, np.float32, np.int64, np.int8, np.uint16, np.bool_, np.dtype("U3")]),
+    hnp.array_shapes(min_dims=0, max_dims=3, min_side=0, max_side=3),
+)
+
+
+def tree(folder: Path) -> dict[str, bytes]:
+    return {str(p.relative_to(folder)): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
+
+
+@settings(max_examples=20)
+@given(arrays)
+def test_any_array_comes_back_bit_for_bit(
+    tmp_path_factory: pytest.TempPathFactory, values: np.ndarray
+) -> None:
+    folder = tmp_path_factory.mktemp("record")
+    dims = tuple(f"d{i}" for i in range(values.ndim))
+    made = xr.Dataset({"a": (dims, values)})
+    record.write(folder / "one", made, PART)
+    held = record.read(folder / "one").data
+    assert held.a.dtype == values.dtype
+    assert held.a.values.tobytes() == np.ascontiguousarray(values).tobytes()
+    assert held.a.dims == dims
+    # Storing what was read back writes the same files: resumed and uninterrupted runs cannot differ.
+    record.write(folder / "two", held, PART)
+    assert tree(folder / "one") == tree(folder / "two")
+
+
+def test_everything_a_study_makes_comes_back(Plain: Any, tmp_path: Path) -> None:
+    made = Plain().part(0)
+    record.write(tmp_path / "one", made, PART)
+    held = record.read(tmp_path / "one").data
+    xr.testing.assert_identical(held, record.tidy(made))
+    assert held.x.attrs["units"] == "seconds"
+    assert held.odd.values.tobytes() == made.odd.values.tobytes()
+    assert held.label.values.tolist() == ["é", "longer ☃"]
+    assert not any(v.encoding for v in held.variables.values())
+
+
+@pytest.mark.parametrize("dates", [np.array(["2025-01-01"], "M8[ns]"), np.array([1], "m8[ns]")])
+def test_dates_are_refused(dates: np.ndarray, tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match="store them as numbers"):
+        record.write(tmp_path / "one", xr.Dataset({"a": ("t", dates)}), PART)
+    assert not (tmp_path / "one").exists()
+
+
+def test_digest_sees_every_bit() -> None:
+    base = xr.Dataset({"a": ("t", [0.0, 1.0])})
+    others = [
+        xr.Dataset({"a": ("t", [-0.0, 1.0])}),
+        xr.Dataset({"b": ("t", [0.0, 1.0])}),
+        xr.Dataset({"a": ("s", [0.0, 1.0])}),
+        xr.Dataset({"a": ("t", np.array([0.0, 1.0], np.float32))}),
+        base.assign_coords(t=[0, 1]),
+    ]
+    assert len({record.digest(d) for d in [base, *others]}) == 6
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Path:
+    Plain = request.getfixturevalue("Plain")
+    return saltus.run(Plain(), out=tmp_path_factory.mktemp("store")).record.path
+
+
+@pytest.fixture
+def broken(whole: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(whole, tmp_path / "record"))
+
+
+def chunk(place: Path) -> Path:
+    return next(p for p in sorted((place / "data.zarr" / "x").iterdir()) if not p.name.startswith("."))
+
+
+def rewrite(**changes: Any) -> Callable[[Path], object]:
+    def do(place: Path) -> None:
+        file = place / "manifest.json"
+        held = json.loads(file.read_text()) | changes
+        file.write_text(json.dumps({k: v for k, v in held.items() if v is not ...}))
+
+    def clean(place: Path) -> None:
+        for name, value in changes.items():
+            if value is ...:
+                file = place / "manifest.json"
+                held = json.loads(file.read_text())
+                del held[name]
+                file.write_text(json.dumps(held))
+                return
+        do(place)
+
+    return clean
+
+
+DAMAGE: dict[str, Callable[[Path], object]] = {
+    "a chunk of noise": lambda p: chunk(p).write_bytes(b"noise"),
+    "a chunk with one bit flipped": lambda p: chunk(p).write_bytes(chunk(p).read_bytes()[:-1] + b"\xff"),
+    "a chunk cut short": lambda p: chunk(p).write_bytes(chunk(p).read_bytes()[:10]),
+    "a chunk gone": lambda p: chunk(p).unlink(),
+    "no arrays": lambda p: shutil.rmtree(p / "data.zarr"),
+    "arrays without description": lambda p: (p / "data.zarr" / "x" / ".zarray").write_text("{"),
+    "one array gone": lambda p: shutil.rmtree(p / "data.zarr" / "up"),
+    "no manifest": lambda p: (p / "manifest.json").unlink(),
+    "an empty manifest": lambda p: (p / "manifest.json").write_text(""),
+    "a manifest cut short": lambda p: (p / "manifest.json").write_text('{"format": "saltus-rec'),
+    "a manifest of noise": lambda p: (p / "manifest.json").write_bytes(b"\xff\xfe\x00"),
+    "a manifest too deep": lambda p: (p / "manifest.json").write_text("[" * 100_000),
+    "a manifest that is a list": lambda p: (p / "manifest.json").write_text("[1]"),
+    "another format": rewrite(format="something else"),
+    "a newer format": rewrite(format_version=99),
+    "a strange format version": rewrite(format_version="one"),
+    "no settings": rewrite(settings=...),
+    "strange settings": rewrite(settings=[1]),
+    "no seconds": rewrite(seconds=...),
+    "no processor": rewrite(machine={"cores": 2}),
+    "another checksum": rewrite(digest="0"),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_damage_is_one_clear_line(broken: Path, damage: str) -> None:
+    saltus.load(broken)
+    DAMAGE[damage](broken)
+    with pytest.raises(BadInput, match=r"damaged|not a saltus record|newer") as caught:
+        record.read(broken)
+    assert len(str(caught.value).splitlines()) == 1
+
+
+@pytest.mark.parametrize("path", ["nowhere", "x" * 5000, "nul\0l", ""])
+def test_no_record_there(path: str, tmp_path: Path) -> None:
+    with pytest.raises(BadInput):
+        record.read(tmp_path / path)
+
+
+def test_the_manifest_says_everything(whole: Path) -> None:
+    manifest = saltus.load(whole).attrs["manifest"]
+    assert manifest["study"] == "tests/plain"
+    assert manifest["settings"]["mu"] == [[1.0, 2.0], [2.0, 2.0]]
+    assert manifest["parts"] == ["part 0", "part 1", "part 2"]
+    assert manifest["packages"]["zarr"]
+    assert manifest["command"].startswith("saltus run ")
+    assert saltus.load(whole / "data.zarr").sizes["seed"] == 24
