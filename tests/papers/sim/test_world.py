@@ -81,7 +81,7 @@ def test_points_named_by_the_paper():
 
 def test_the_rotation_is_orthonormal_and_uniform_in_sign():
     world = World((1, 2), dim=5)
-    q = np.asarray(jax.vmap(world.rotation)(jax.random.split(KEY, 400)))
+    q = np.asarray(jax.jit(jax.vmap(world.rotation))(jax.random.split(KEY, 400)))
     np.testing.assert_allclose(
         np.einsum("nds,ndr->nsr", q, q), np.broadcast_to(np.eye(2), (400, 2, 2)), atol=1e-12
     )
@@ -106,7 +106,9 @@ def test_truncation_draws_again_what_is_too_near_and_nothing_else():
     assert float(cut.nearest) >= 0.5 > float(whole.nearest)
     assert int(cut.discarded) >= inside.sum()
     # A counted expectation over many seeds: 42 of 15000, from the non-central chi-square.
-    counts = jax.vmap(lambda key: World.reading("as-drawn", (1, 2), dim=2, truncate=True).draw(key).discarded)
+    counts = jax.jit(
+        jax.vmap(lambda key: World.reading("as-drawn", (1, 2), dim=2, truncate=True).draw(key).discarded)
+    )
     assert 40 < np.asarray(counts(jax.random.split(KEY, 40))).mean() < 46
 
 

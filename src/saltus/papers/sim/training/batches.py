@@ -10,14 +10,14 @@ __all__ = ["cut", "moments", "shuffled", "weights"]
 def shuffled(key: jax.Array, n: int) -> jax.Array:
     """A permutation [n], drawn uniformly."""
     # One sort of integers that carry their index in the low bits: five times as quick on a CPU as sorting
-    # indices by keys. Equal random parts would keep their order: of 10^4 points, any pair once in 10^7 shuffles.
+    # indices by keys. Equal random parts would keep their order: with 10^4 points, in one shuffle of 10^7.
     low = jnp.uint64(2 ** max(1, (n - 1).bit_length()) - 1)
     drawn = jax.random.bits(key, (n,), jnp.uint64)
     return (jnp.sort((drawn & ~low) | jnp.arange(n, dtype=jnp.uint64)) & low).astype(jnp.int32)
 
 
 def cut(points: jax.Array, batch: int, count: int) -> jax.Array:
-    """`count` batches [count, batch, ...] of the points [n, ...] in their order, the last filled with zeros."""
+    """The points [n, ...] in order as `count` batches [count, batch, ...], the last filled with zeros."""
     short = count * batch - len(points)
     if short > 0:
         points = jnp.pad(points, [(0, short)] + [(0, 0)] * (points.ndim - 1))

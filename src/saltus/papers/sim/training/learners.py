@@ -56,7 +56,7 @@ def learner(
     factor: jax.Array,
     lr: jax.Array,
 ) -> Learner:
-    """The run of `layers` on points y [N, s] along the axes Q [d, s], by the "reduced" or the "plain" path."""
+    """The run of `layers` on points y [N, s] along axes Q [d, s], by the "reduced" or the "plain" path."""
     dtype = jnp.dtype(shape.precision)
     if path == "reduced" and not shape.nonlinear:
         made = _by_moments
@@ -113,20 +113,27 @@ def _by_points(
     share = batches.weights(len(y), shape.batch, shape.steps_per_epoch).astype(y.dtype)
 
     def inputs(z: jax.Array) -> jax.Array:
-        return z if path == "reduced" else z @ q.T
+        return z.T if path == "reduced" else q @ z.T
 
     def step(state: tuple[Layer, ...], batch: tuple[jax.Array, jax.Array]) -> tuple[Layer, ...]:
         z, shares = batch
-        return points.step(state, inputs(z), z @ q.T, shares, factor, lr, shape.nonlinear)
+        return points.step(state, inputs(z), q @ z.T, shares, factor, lr, shape.nonlinear)
 
     def train_loss(state: tuple[Layer, ...]) -> jax.Array:
-        everywhere = jnp.full(len(y), 1 / len(y), y.dtype)
-        return points.loss(state, inputs(y), y @ q.T, everywhere, factor, shape.nonlinear)
+        # A few points at a time stay in a core's cache, and all of them would not.
+        pieces = -(-len(y) // shape.batch)
+        shares = batches.cut(jnp.full(len(y), 1 / len(y), y.dtype), shape.batch, pieces)
+
+        def piece(batch: tuple[jax.Array, jax.Array]) -> jax.Array:
+            z, shares = batch
+            return points.loss(state, inputs(z), q @ z.T, shares, factor, shape.nonlinear)
+
+        return jnp.sum(jax.lax.map(piece, (batches.cut(y, shape.batch, pieces), shares)))
 
     return Learner(
         start=layers,
         prepare=lambda order: (batches.cut(y[order], shape.batch, shape.steps_per_epoch), share),
         step=step,
-        watch=lambda state, z: points.forward(state, inputs(z), shape.nonlinear) - z @ q.T,
+        watch=lambda state, z: points.forward(state, inputs(z), shape.nonlinear).T - z @ q.T,
         train_loss=train_loss,
     )

@@ -22,7 +22,7 @@ class Layer(NamedTuple):
 
 
 class State(NamedTuple):
-    """A reduced network: the first product [k, h], with k = s or, with biases, s + 1; and the later layers."""
+    """A reduced network: the first product [k, h], k = s or (with biases) s + 1, and the later layers."""
 
     first: jax.Array
     later: tuple[Layer, ...]

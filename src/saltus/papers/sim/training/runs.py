@@ -9,18 +9,17 @@ from typing import Any
 
 import numpy as np
 
-from saltus._jax import jax, jnp
+from saltus._jax import host_devices, jax, jnp
 from saltus.core.errors import BadInput
 from saltus.descent._ensemble import run_many
 from saltus.papers.sim.training import batches
 from saltus.papers.sim.training.learners import layers_at_start, learner
 from saltus.papers.sim.training.protocol import Protocol
-from saltus.papers.sim.world import draw, rotation
+from saltus.papers.sim.world import draw, streams
 
 __all__ = ["PATHS", "train"]
 
 PATHS = ("auto", "reduced", "plain")
-INIT, ORDER = 2, 3  # streams of a run's key, after those of the world
 
 
 def train(
@@ -30,6 +29,7 @@ def train(
     at: Sequence[int] | np.ndarray | None = None,
     watch: Sequence[Any] | np.ndarray | None = None,
     path: str = "auto",
+    train_loss: bool = True,
     base: int = 0,
     block: int | None = None,
     progress: Callable[[int, int], None] | None = None,
@@ -40,6 +40,7 @@ def train(
     - `at`: steps to keep, between 0 (before training) and `protocol.steps`; every one when not given.
     - `watch`: points [p, s] to follow; x̂ alone when not given.
     - `path`: "reduced" (exact, the default) or "plain", which trains the whole network in R^d.
+    - `train_loss`: whether to measure the training loss; over many points it can cost as much as training.
     - `base`: key that all seeds share; `block`: seeds computed together.
 
     Returns `seed` [n], `step` [t], `point` [p, s], `output` [n, t, p, s], `loss` [n, t, p] and
@@ -52,7 +53,7 @@ def train(
         raise BadInput(f"no path {path!r}; there is {', '.join(PATHS)}")
     steps = _steps(at, protocol.steps)
     points = _points(watch, protocol)
-    program = _program(_shape(protocol), "reduced" if path == "auto" else path)
+    program = _program(_shape(protocol), "reduced" if path == "auto" else path, train_loss)
     numbers = {
         "base": np.uint32(base),
         "mu": protocol.world.test_point(),
@@ -63,7 +64,14 @@ def train(
         "watch": points,
         "at": steps,
     }
-    seen = run_many(program, seeds, block=block or _block(protocol, path), args=(numbers,), progress=progress)
+    seen = run_many(
+        program,
+        seeds,
+        block=block or _block(protocol, path),
+        devices=_places(),
+        args=(numbers,),
+        progress=progress,
+    )
     each_epoch = np.arange(protocol.epochs + 1) * protocol.steps_per_epoch
     return {
         "seed": np.arange(seeds) if isinstance(seeds, int | np.integer) else np.asarray(seeds),
@@ -75,28 +83,30 @@ def train(
 
 
 @cache
-def _program(shape: Protocol, path: str) -> Callable[..., dict[str, jax.Array]]:
+def _program(shape: Protocol, path: str, train_loss: bool) -> Callable[..., dict[str, jax.Array]]:
     """A block of runs; the same object, hence compiled once, for all protocols of one shape."""
 
     def block(index: jax.Array, numbers: dict[str, jax.Array]) -> dict[str, jax.Array]:
-        return jax.vmap(lambda i: _one(shape, path, i, numbers))(index)
+        return jax.vmap(lambda i: _one(shape, path, train_loss, i, numbers))(index)
 
     return block
 
 
-def _one(shape: Protocol, path: str, index: jax.Array, numbers: dict[str, jax.Array]) -> dict[str, jax.Array]:
+def _one(
+    shape: Protocol, path: str, train_loss: bool, index: jax.Array, numbers: dict[str, jax.Array]
+) -> dict[str, jax.Array]:
     """One run."""
     world, mu = shape.world, numbers["mu"]
     key = jax.random.fold_in(jax.random.key(numbers["base"]), index)
-    data = draw(key, mu, numbers["sigma"], points=world.points, origin=world.origin, truncate=world.truncate)
-    q = rotation(key, world.dim, world.s, world.rotate)
-    layers = layers_at_start(shape, jax.random.fold_in(key, INIT), numbers["scale"])
-    net = learner(shape, path, layers, data.y, q, numbers["factor"], numbers["lr"])
+    data = draw(key, world, mu, numbers["sigma"])
+    *_, init, orders = streams(key)
+    layers = layers_at_start(shape, init, numbers["scale"])
+    net = learner(shape, path, layers, data.y, data.axes, numbers["factor"], numbers["lr"])
     dtype = jnp.dtype(shape.precision)
-    z, axes = jnp.concatenate([mu[None], numbers["watch"]]).astype(dtype), q.astype(dtype)
+    z, axes = jnp.concatenate([mu[None], numbers["watch"]]).astype(dtype), data.axes.astype(dtype)
 
     def order(epoch: jax.Array | int) -> jax.Array:
-        return batches.shuffled(jax.random.fold_in(jax.random.fold_in(key, ORDER), epoch), world.size)
+        return batches.shuffled(jax.random.fold_in(orders, epoch), world.size)
 
     def look(state: Any) -> tuple[jax.Array, jax.Array]:
         error = net.watch(state, z)  # [1 + p, d]
@@ -109,7 +119,7 @@ def _one(shape: Protocol, path: str, index: jax.Array, numbers: dict[str, jax.Ar
 
     def epoch(state: Any, number: jax.Array) -> tuple[Any, Any]:
         table = net.prepare(order(number)) if once is None else once
-        before = net.train_loss(state)
+        before = net.train_loss(state) if train_loss else jnp.nan
         state, seen = jax.lax.scan(step, state, table)
         return state, (seen, before)
 
@@ -120,15 +130,17 @@ def _one(shape: Protocol, path: str, index: jax.Array, numbers: dict[str, jax.Ar
     )
     lost = ~(jnp.all(jnp.isfinite(outputs), axis=(1, 2)) & jnp.all(jnp.isfinite(losses), axis=1))
     at = numbers["at"]
-    return {
+    result = {
         "output": outputs[at, 1:],
         "loss": losses[at, 1:],
         "loss_test": losses[at, 0],
-        "loss_train": jnp.append(trained, net.train_loss(state)),
         "nearest": data.nearest,
         "discarded": data.discarded,
         "diverged_at": jnp.where(jnp.any(lost), jnp.argmax(lost), -1),
     }
+    if train_loss:
+        result["loss_train"] = jnp.append(trained, net.train_loss(state))
+    return result
 
 
 def _shape(protocol: Protocol) -> Protocol:
@@ -153,6 +165,12 @@ def _block(protocol: Protocol, path: str) -> int:
         return 512
     parameters = protocol.depth * max(protocol.width, protocol.world.dim) ** 2
     return 16 if parameters < 1024 else 8
+
+
+def _places() -> list[jax.Device]:
+    devices = host_devices()
+    # Threads can share a host device, and a program is compiled for each device anew.
+    return [devices[0]] * len(devices) if devices[0].platform == "cpu" else devices
 
 
 def _steps(at: Sequence[int] | np.ndarray | None, last: int) -> np.ndarray:
