@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from saltus._lazy import np, xr
@@ -82,7 +83,7 @@ def train_cases(study: Trained, lab: Lab, cases: Sequence[Case], **changes: Any)
     with lab.progress("training") as tick:
         parts = []
         for number, case in enumerate(unique):
-            parts.append(lab.keep(case_name(case), lambda case=case: _train(study, case, changes)))
+            parts.append(lab.keep(case_name(case), partial(_train, study, case, changes)))
             tick(number + 1, len(unique))
     data = xr.concat(parts, "setting")
     data = data.assign_coords(setting=[case_name(c) for c in unique], axis=[1, 2], source=[1, 2])

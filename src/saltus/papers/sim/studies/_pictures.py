@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from saltus._lazy import np
 from saltus.core import stats
-from saltus.papers.sim.studies import _drawing, _trends
+from saltus.papers.sim.studies import _checks, _drawing, _trends
 from saltus.papers.sim.studies._common import case_name, learnt
 from saltus.report import figure
 
@@ -15,9 +15,10 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from saltus.papers.sim.studies.layers import TwoLayerPaths
+    from saltus.papers.sim.studies.one_layer import OneLayerTheory
     from saltus.papers.sim.studies.order import DiverseFirst, StrongerFirst
 
-__all__ = ["layers", "signals", "spreads"]
+__all__ = ["layers", "signals", "spreads", "theorem"]
 
 
 def _each(record: xarray.Dataset, law: xarray.Dataset, names: list[str]) -> tuple[list[Any], list[Any]]:
@@ -151,5 +152,47 @@ def layers(study: TwoLayerPaths, record: xarray.Dataset, law: xarray.Dataset) ->
         fig,
         f"The stronger concept leads in {right:.0%} of the runs; bulges differ from one layer's by {gap:.2f}",
         study.note(record),
+    )
+    return fig
+
+
+def theorem(study: OneLayerTheory, record: xarray.Dataset, law: xarray.Dataset) -> Figure:
+    """Theorem 4.1: single runs with their own law, all runs with the median law, and full-batch descent."""
+    fig, axes = figure.sheet(1, 3, width=3.5, height=3.2)
+    case = study.trained()[0]
+    name, steps = case_name(case), record.step.values
+    away = np.abs(1 - law.g_median.sel(setting=name).values).max(-1) > 0.02
+    shown = steps <= (1.25 * steps[away][-1] if away.any() else steps[-1])
+    ax = axes[0, 0]
+    chosen = range(min(3, record.sizes["seed"]))
+    for i in chosen:
+        runs = learnt(record).sel(setting=name).isel(seed=i).values[shown]
+        own = law.g.sel(setting=name).isel(seed=i).values[shown]
+        for axis in range(2):
+            colour, label = figure.COLOURS[axis], f"concept {axis + 1}" if i == 0 else "_"
+            ax.plot(steps[shown], runs[:, axis], color=colour, linewidth=1.2, label=label)
+            last = i == len(chosen) - 1 and axis
+            figure.theory(ax, steps[shown], own[:, axis], label="law, own start" if last else "_")
+    ax.set(
+        xlabel="step",
+        ylabel="learnt, $g_k$",
+        title=f"{len(chosen)} runs, μ = ({case[0][0]:g}, {case[0][1]:g})",
+    )
+    ax.legend(loc="lower right", fontsize=7)
+    time_panel(axes[0, 1], record, law, name, "all runs")
+    eta = record.eta.values
+    last = axes[0, 2]
+    for label, key, marker in (
+        ("flow, exp(−at)", "flow_output", "o"),
+        ("descent, (1−ηa)ⁿ", "gd_output", "s"),
+    ):
+        gap = abs(record.gd_output - law[key]).max(("case", "coordinate")).values
+        last.loglog(eta, np.maximum(gap, 1e-17), marker=marker, label=label)
+    last.set(xlabel="step size η", ylabel="largest gap to the closed form", title="full-batch descent")
+    last.set_ylim(1e-17, 10)
+    last.legend(loc="center right", fontsize=7)
+    far = float(np.nanmedian(_checks.distances(record, learnt(record), law, "g")))
+    figure.finding(
+        fig, f"Networks follow the one-layer law from their own start to {far:.2%}", study.note(record)
     )
     return fig

@@ -47,7 +47,10 @@ def one_layer_law(study: Trained, record: xarray.Dataset, bias: bool) -> xarray.
     **Returns:** `g` [setting, seed, step, axis] from each start, `g_mirror`, the same from the opposite start
     (as likely as itself), and `g_median` [setting, step, axis].
     """
-    steps, own, mirror, median = record.step.values, [], [], []
+    steps = record.step.values
+    own: list[Any] = []
+    mirror: list[Any] = []
+    median: list[Any] = []
     for name in record.setting.values:
         one = record.sel(setting=name)
         mu, sigma = one.mu.values, one.sigma.values

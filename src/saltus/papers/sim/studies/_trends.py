@@ -58,19 +58,21 @@ def fitted_rate(step: Any, g: Any, eta: float, high: float = 0.5, low: float = 0
     return np.where(n >= 4, -slope, np.nan)
 
 
-def slowing(step: Any, loss: Any, first: float, second: float) -> Any:
-    """Steps to bring the loss from `first` to `second`, over those from 1 to `first`, of its start.
+def slowing(step: Any, loss: Any, start: float, end: float) -> Any:
+    """Steps that take the loss from `start` to `end`, over those for its first fall of the same size.
 
-    loss [..., step].  A run that ends before `second` counts with the steps it had: a lower bound.
+    loss [..., step]; levels in units of the loss before training.  A run that ends before counts with the
+    steps it had: a lower bound.
     """
     loss = np.asarray(loss, float)
-    fallen = 1 - loss / loss[..., :1]
-    level = np.ones(loss.shape[:-1])
-    half = passage(step, fallen, (1 - first) * level)
-    done = passage(step, fallen, (1 - second) * level)
-    done = np.where(np.isnan(done) & np.isfinite(loss).all(-1), np.asarray(step)[-1], done)
+    fallen, whole = 1 - loss / loss[..., :1], np.isfinite(loss).all(-1)
+
+    def reached(level: float) -> Any:
+        found = passage(step, fallen, np.full(loss.shape[:-1], 1 - level))
+        return np.where(np.isnan(found) & whole, np.asarray(step)[-1], found)
+
     with np.errstate(invalid="ignore", divide="ignore"):
-        return (done - half) / half
+        return (reached(end) - reached(start)) / reached(1 - (start - end))
 
 
 def crossing(at: Any, values: Any, over: float = 1.0) -> Estimate:

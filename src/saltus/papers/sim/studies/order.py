@@ -121,7 +121,7 @@ class StrongerFirst(OneLayerPaths):
             control=(widest, stats.mean(lead[widest])),
         )
         yield from self.rates_claims(record, law, unequal)
-        yield from _checks.slows_down(record, 1.5)
+        yield from _checks.slows_down(record)
         yield from _checks.follows_law(record, g, law)
 
     def draw(self, record: xarray.Dataset, law: xarray.Dataset) -> Figure:
@@ -150,8 +150,9 @@ class DiverseFirst(OneLayerPaths):
     """The more diverse concept is learnt first, once its a_k is the larger.
 
     One linear layer, fixed signals, the spread of the weaker concept growing. The lead changes hands where
-    a_1 = a_2, which a finer sweep around the predicted spread finds to a few per cent. As drawn the biases
-    move that place, and the affine law says where to.
+    a_1 = a_2, which a finer sweep around the predicted spread finds to a few per cent; (sigma^2 + mu^2)/s,
+    which the main text prints once, puts it 40% too high. As drawn the biases change every rate, and yet not
+    that place.
     """
 
     mu: tuple[float, float] = setting((1.0, 2.0), "signals, the second the stronger", above=0)
@@ -202,22 +203,22 @@ class DiverseFirst(OneLayerPaths):
         least, most = self.bulges(g, [self.cases()[0], self.cases()[-1]])
         yield claim.above(
             "stronger-first",
-            f"at sigma_1 = {self.sigma_1[0]:g} the path bulges towards concept 2 (share of runs)",
-            stats.share(least > 0),
-            0.75,
-            control=(f"sigma_1 = {self.sigma_1[-1]:g}", stats.share(most > 0)),
+            f"at sigma_1 = {self.sigma_1[0]:g} the path runs on the side of concept 2 (median bulge)",
+            stats.median(least),
+            0.0,
+            control=(f"sigma_1 = {self.sigma_1[-1]:g}", stats.median(most)),
         )
-        yield claim.above(
+        yield claim.below(
             "diverse-first",
-            f"at sigma_1 = {self.sigma_1[-1]:g} the path bulges towards concept 1 (share of runs)",
-            stats.share(most < 0),
-            0.75,
-            control=(f"sigma_1 = {self.sigma_1[0]:g}", stats.share(least < 0)),
+            f"at sigma_1 = {self.sigma_1[-1]:g} the path runs on the side of concept 1 (median bulge)",
+            stats.median(most),
+            0.0,
+            control=(f"sigma_1 = {self.sigma_1[0]:g}", stats.median(least)),
         )
-        yield from self.crossings(g, law)
+        yield self.crossing(g, law)
         yield self.many_more_steps(record, g)
         yield from self.rates_claims(record, law, names)
-        yield from _checks.slows_down(record.sel(setting=names), 1.5)
+        yield from _checks.slows_down(record.sel(setting=names))
         yield from _checks.follows_law(
             record.sel(setting=names), g.sel(setting=names), law.sel(setting=names)
         )
@@ -234,29 +235,20 @@ class DiverseFirst(OneLayerPaths):
         odd = self.bulges(law.g, self.finer()) - self.by_law(law)
         return self.bulges(g, self.finer()) - odd
 
-    def crossings(self, g: Any, law: xarray.Dataset) -> Iterator[Claim]:
+    def crossing(self, g: Any, law: xarray.Dataset) -> Claim:
         spreads = np.asarray([c[1][0] for c in self.finer()])
         seen = self.without_start(g, law)
         by_law = _trends.root(spreads, self.by_law(law).mean(axis=1))
-        wrong = (
-            f"(sigma^2 + mu^2)/s, which puts it at {self.predicted(True):.3g}",
-            _trends.crossing(spreads, seen, self.predicted(True)),
-        )
-        yield claim.within(
-            "crossing-a",
-            f"the mean bulge changes sign where a_1 = a_2, at sigma_1 = {self.predicted():.4g} (ratio)",
+        return claim.within(
+            "crossing",
+            f"the mean bulge changes sign where a_1 = a_2, at sigma_1 = {self.predicted():.4g} "
+            f"(the law's: {by_law:.4g}; ratio)",
             _trends.crossing(spreads, seen, self.predicted()),
             (0.9, 1.1),
-            control=wrong,
-            expected=not self.drawn,
-            because=BIASES if self.drawn else "",
-        )
-        yield claim.within(
-            "crossing-law",
-            f"the mean bulge changes sign where the law's does, at sigma_1 = {by_law:.4g} (ratio)",
-            _trends.crossing(spreads, seen, by_law),
-            (0.9, 1.1),
-            control=wrong,
+            control=(
+                f"(sigma^2 + mu^2)/s, which puts it at {self.predicted(True):.4g}",
+                _trends.crossing(spreads, seen, self.predicted(True)),
+            ),
         )
 
     def many_more_steps(self, record: xarray.Dataset, g: Any) -> Claim:
