@@ -15,7 +15,7 @@ WORLD = descent.Points(X, X)
 NET = model.Linear(1, 2, dim=2)
 
 
-@pytest.mark.parametrize("solver", ["Tsit5", "Dopri8", "Kvaerno5"])
+@pytest.mark.parametrize("solver", ["Tsit5", pytest.param("Dopri8", marks=pytest.mark.slow), "Kvaerno5"])
 def test_one_linear_layer_relaxes_exponentially(solver):
     found = descent.train(
         NET,

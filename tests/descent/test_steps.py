@@ -99,9 +99,10 @@ def test_schedules_and_any_optax_rule():
     w = start()[0]
     for n in range(10):
         w = w - (0.2 - 0.02 * n) * np.sign(slope(w, X, Y))
-    np.testing.assert_allclose(found.weights.squeeze("seed")[-1], w, rtol=0, atol=1e-13)
+    # Optax computes its schedules in single precision.
+    np.testing.assert_allclose(found.weights.squeeze("seed")[-1], w, rtol=0, atol=1e-7)
     np.testing.assert_allclose(
-        found.time, np.concatenate([[0], np.cumsum(0.2 - 0.02 * np.arange(10))]), atol=1e-12
+        found.time, np.concatenate([[0], np.cumsum(0.2 - 0.02 * np.arange(10))]), atol=1e-7
     )
 
 

@@ -43,21 +43,43 @@ class Program:
         self.setup, self.fields = setup, fields
 
     def block_fn(
-        self, index: jax.Array, base: jax.Array, seeds: jax.Array, values: tuple[jax.Array, ...]
+        self,
+        index: jax.Array,
+        base: jax.Array,
+        counts: jax.Array,
+        seeds: jax.Array,
+        values: tuple[jax.Array, ...],
     ) -> PyTree:
-        """Results of the runs `index` [block]: numbers into (values..., seeds), the last one fastest."""
+        """Results of the runs `index` [block]: numbers into (values..., seeds), the last one fastest.
+
+        `counts` says how many of each list count; what follows is padding (see `arguments`).
+        """
 
         def one(run: jax.Array) -> PyTree:
-            rest, which = run // len(seeds), run % len(seeds)
+            rest, which = run // counts[-1], run % counts[-1]
             chosen: list[jax.Array] = []
-            for axis in reversed(values):
-                chosen.insert(0, axis[rest % len(axis)])
-                rest = rest // len(axis)
-            # A list of one value must not become a constant of the program: its rounding would differ.
-            chosen, seed = jax.lax.optimization_barrier((chosen, seeds[which]))
-            return self._run(jax.random.fold_in(jax.random.key(base), seed), chosen)
+            for i in reversed(range(len(values))):
+                chosen.insert(0, values[i][rest % counts[i]])
+                rest = rest // counts[i]
+            return self._run(jax.random.fold_in(jax.random.key(base), seeds[which]), chosen)
 
         return jax.vmap(one, axis_name=RUNS)(index)
+
+    @staticmethod
+    def arguments(base: int, seeds: np.ndarray, values: tuple[np.ndarray, ...]) -> tuple[Any, ...]:
+        """What `block_fn` takes after the index.
+
+        Lists are padded to a few standard lengths: another number of seeds or values is the same
+        compiled program, so it is not compiled again and its rounding cannot differ.
+        """
+
+        def padded(values: np.ndarray, least: int) -> np.ndarray:
+            length = max(least, 1 << (len(values) - 1).bit_length())
+            return np.concatenate([values, np.repeat(values[:1], length - len(values), axis=0)])
+
+        counts = np.asarray([*(len(v) for v in values), len(seeds)])
+        of_values = tuple(padded(v, 32) for v in values)
+        return np.asarray(base, np.uint32), counts, padded(seeds.astype(np.uint32), 1024), of_values
 
     def _parts(self, chosen: list[jax.Array]) -> tuple[Any, Any, Any]:
         parts = {"how": self.setup.how, "model": self.setup.model, "world": self.setup.world}

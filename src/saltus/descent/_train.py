@@ -118,14 +118,14 @@ def _one_program(
     values = tuple(np.asarray(a.values, float) for a in swept)
     shape = (*(len(a.values) for a in swept), len(seeds))
     moments, plan = program.moments(values)
-    size = block or program.block(values)
+    size = program.block(values) if block is None else block
     seen = run_many(
         program.block_fn,
         int(np.prod(shape)),
         block=size,
         chunk=chunk,
         progress=progress,
-        args=(np.asarray(base, np.uint32), seeds.astype(np.uint32), values),
+        args=program.arguments(base, seeds, values),
     )
     seen = jax.tree.map(lambda leaf: leaf.reshape(*shape, *leaf.shape[1:]), seen)
     return _label.dataset(setup, swept, values, seeds, moments, plan, program.params(values), seen)
