@@ -9,6 +9,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from saltus import data as data
     from saltus import descent as descent
     from saltus import model as model
     from saltus import probe as probe
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-_ROOMS = ("claim", "descent", "model", "papers", "probe", "report", "stats")
+_ROOMS = ("claim", "data", "descent", "model", "papers", "probe", "report", "stats")
 _NAMES = {
     "BadInput": "saltus.core.errors",
     "Claim": "saltus.core.claim",

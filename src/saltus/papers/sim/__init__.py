@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from saltus.papers.sim import law as law
+    from saltus.papers.sim import symmetric as symmetric
     from saltus.papers.sim import training as training
     from saltus.papers.sim import world as world
     from saltus.papers.sim.world import World as World
 
-_SUBMODULES = ("law", "training", "world")
+_SUBMODULES = ("law", "symmetric", "training", "world")
 _NAMES = {"World": "world"}
 
 

@@ -22,7 +22,7 @@ def plane_of_outputs(ax: Any, mu: Any, *, names: bool = True) -> None:
         ax.annotate("x̂", mu, textcoords="offset points", xytext=(5, 4), fontsize=8)
     ax.set(xlabel="output along concept 1", ylabel="output along concept 2")
     ax.set_xlim(-0.25 * mu[0], 1.25 * mu[0])
-    ax.set_ylim(-0.12 * mu[1], 1.15 * mu[1])
+    ax.set_ylim(-0.15 * mu[1], 1.3 * mu[1])
 
 
 def paths(ax: Any, output: Any, turned: Any, colour: str, *, shown: int = 16) -> None:

@@ -42,7 +42,7 @@ class Deep:
     batch: int = setting(128, "points a step", low=1)
     epochs: int = setting(40, "passes over the data", low=1)
     points: int = setting(5000, "training points in each cluster", low=1)
-    seeds: int = setting(128, "runs of each setting", low=1)
+    seeds: int = setting(256, "runs of each setting", low=1)
     base: int = setting(0, "key that all seeds share", low=0, high=2**32 - 1)
 
     presets: ClassVar = {"reading": {"as-drawn": DRAWN}}
@@ -191,12 +191,13 @@ class SwingBy(Deep):
             because="the dimension alone does little: at equal width the two differ by less than 20 points; "
             "the published pair of runs differs in width as well",
         )
+        least = turned.sel(dim=d0, width=self.widths[0]).values
         yield claim.above(
             "width-decides",
-            f"At d={d0}, width {w0} swings by more often than width {w1}, by at least 15 points.",
-            difference(low_turns, wide.sel(dim=d0).values),
+            f"At d={d0}, width {self.widths[0]} swings by more often than width {w1}, by at least 15 points.",
+            difference(least, wide.sel(dim=d0).values),
             0.15,
-            control=(f"two halves of the runs at width {w0}", split_half(low_turns)),
+            control=(f"two halves of the runs at width {self.widths[0]}", split_half(least)),
         )
 
     def draw(self, record: xarray.Dataset, law: xarray.Dataset) -> Figure:
@@ -243,7 +244,7 @@ class LossDoubleDescent(Deep):
         pct = f"{self.theta:g} L(0)"
         yield claim.above(
             "double-descent-when-narrow",
-            f"At d={d0}, width {w0} the loss falls, rises and falls by more than {pct} in at least 25% of runs.",
+            f"At d={d0}, width {w0} the loss falls, rises and falls by more than {pct} in 25% of runs.",
             stats.share(low.s_loss.sel(pick).values),
             0.25,
             control=("one layer in the same world", stats.share(one)),
