@@ -230,3 +230,5 @@ def test_what_cannot_be_watched_is_refused_in_one_line():
     for bad in ({"at": [5]}, {"at": [0.5]}, {"at": []}, {"watch": [[1, 2, 3]]}, {"path": "exact"}):
         with pytest.raises(BadInput):
             train(settings, 2, **bad)
+    with pytest.raises(BadInput, match="GiB"):
+        train(replace(settings, world=World((1, 2), points=10**9)), 2)

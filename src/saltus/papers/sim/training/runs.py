@@ -11,7 +11,7 @@ import numpy as np
 
 from saltus._jax import host_devices, jax, jnp
 from saltus.core.errors import BadInput
-from saltus.descent._ensemble import run_many
+from saltus.descent._ensemble import host_memory, run_many
 from saltus.papers.sim.training import batches
 from saltus.papers.sim.training.learners import layers_at_start, learner
 from saltus.papers.sim.training.protocol import Protocol
@@ -53,6 +53,8 @@ def train(
         raise BadInput(f"no path {path!r}; there is {', '.join(PATHS)}")
     steps = _steps(at, protocol.steps)
     points = _points(watch, protocol)
+    block = block or _block(protocol)
+    _check_memory(protocol, block)
     program = _program(_shape(protocol), "reduced" if path == "auto" else path, train_loss)
     numbers = {
         "base": np.uint32(base),
@@ -67,7 +69,7 @@ def train(
     seen = run_many(
         program,
         seeds,
-        block=block or _block(protocol, path),
+        block=block,
         devices=_places(),
         args=(numbers,),
         progress=progress,
@@ -159,12 +161,22 @@ def _shape(protocol: Protocol) -> Protocol:
     )
 
 
-def _block(protocol: Protocol, path: str) -> int:
+def _block(protocol: Protocol) -> int:
     """Seeds computed together: few enough for the cache of a core, many on an accelerator."""
     if jax.default_backend() != "cpu":
         return 512
     parameters = protocol.depth * max(protocol.width, protocol.world.dim) ** 2
     return 16 if parameters < 1024 else 8
+
+
+def _check_memory(protocol: Protocol, block: int) -> None:
+    # The points, their normal numbers, an order and the cut batches: about six times the points.
+    need, free = 6 * 8 * block * protocol.world.size * (protocol.world.s + 1), host_memory()
+    if jax.default_backend() == "cpu" and need > free:
+        raise BadInput(
+            f"{protocol.world.size} training points for {block} seeds at once need {need / 2**30:.3g} GiB "
+            f"of memory and {free / 2**30:.3g} GiB are free; ask for fewer points"
+        )
 
 
 def _places() -> list[jax.Device]:
