@@ -227,8 +227,15 @@ def test_what_cannot_be_trained_is_refused_in_one_line(settings, says):
 
 def test_what_cannot_be_watched_is_refused_in_one_line():
     settings = Protocol(World((1, 2), dim=5, points=30), batch=16, epochs=1)
-    for bad in ({"at": [5]}, {"at": [0.5]}, {"at": []}, {"watch": [[1, 2, 3]]}, {"path": "exact"}):
+    for bad in (
+        {"at": [5]},
+        {"at": [0.5]},
+        {"at": []},
+        {"watch": [[1, 2, 3]]},
+        {"path": "exact"},
+        {"base": -1},
+    ):
         with pytest.raises(BadInput):
             train(settings, 2, **bad)
     with pytest.raises(BadInput, match="GiB"):
-        train(replace(settings, world=World((1, 2), points=10**9)), 2)
+        train(replace(settings, world=World((1, 2), points=5 * 10**8)), 2)

@@ -51,6 +51,8 @@ def train(
     """
     if path not in PATHS:
         raise BadInput(f"no path {path!r}; there is {', '.join(PATHS)}")
+    if not 0 <= base < 2**32:
+        raise BadInput(f"base must lie in 0..2**32-1; got {base}")
     steps = _steps(at, protocol.steps)
     points = _points(watch, protocol)
     block = block or _block(protocol)
