@@ -17,6 +17,9 @@ from saltus.core.errors import BadInput, nearest
 
 _ABSENT = dataclasses.MISSING
 
+# For each switch (reading, scale) and each of its values: the defaults it changes.
+Presets = dict[str, dict[str, dict[str, Any]]]
+
 
 def setting(
     default: Any,

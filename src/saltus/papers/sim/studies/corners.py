@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from saltus._lazy import np, xr
 from saltus.core import claim, stats
 from saltus.core.errors import BadInput
-from saltus.core.settings import reading, setting
+from saltus.core.settings import Presets, reading, setting
 from saltus.core.study import study
 from saltus.papers import sim
 
@@ -72,7 +72,7 @@ class ComponentOrder:
     seeds: int = setting(32, "runs", low=1)
     base: int = setting(0, "key that all seeds share", low=0, high=2**32 - 1)
 
-    presets: ClassVar = {"reading": {"as-drawn": {}}}
+    presets: ClassVar[Presets] = {"reading": {"as-drawn": {}}}
 
     def check(self) -> None:
         if not 2 <= len(self.mu) <= 8:
@@ -80,8 +80,10 @@ class ComponentOrder:
         self.protocol()
 
     def protocol(self) -> Protocol:
-        sizes = dict(dim=self.dim, points=self.points, depth=self.depth, width=self.width)
-        steps = dict(activation=self.activation, lr=self.lr, batch=self.batch, epochs=self.epochs)
+        sizes: dict[str, Any] = dict(dim=self.dim, points=self.points, depth=self.depth, width=self.width)
+        steps: dict[str, Any] = dict(
+            activation=self.activation, lr=self.lr, batch=self.batch, epochs=self.epochs
+        )
         return sim.training.protocol(self.reading, self.mu, self.sigma, **sizes, **steps)
 
     def run(self, lab: Lab) -> xarray.Dataset:
@@ -160,23 +162,33 @@ class ComponentOrder:
         bits = record.present.values
         place = _places(bits)
         edges = [(i, j) for i, j in pairs(bits, origin=True) if (bits[j] - bits[i]).sum() == 1]
-        points = None
+        points: Any = None
         for ax, epoch in zip(axes[0], shown, strict=False):
             loss = np.median(record.loss.sel(epoch=epoch).values, axis=0)
             for i, j in edges:
                 good = loss[i] <= loss[j]
                 ax.plot(*place[[i, j]].T, color=figure.MUTED if good else figure.COLOURS[1],
                         linewidth=0.7 if good else 1.6, zorder=0)  # fmt: skip
-            points = ax.scatter(*place.T, c=np.minimum(loss, 1), cmap="viridis", vmin=0, vmax=1, s=190)
+            points = ax.scatter(
+                *place.T, c=np.minimum(loss, 1), cmap="viridis", vmin=0, vmax=1, s=190, clip_on=False
+            )
             for name, (x, y), value in zip(record.corner.values, place, loss, strict=True):
                 light = "black" if min(value, 1) > 0.6 else "white"
                 ax.text(x, y, name, ha="center", va="center", fontsize=4.6, color=light)
             ax.set(title=f"after epoch {epoch}", xticks=[], yticks=[])
+            ax.margins(0.08, 0.12)
             ax.grid(False)
             for side in ("left", "bottom"):
                 ax.spines[side].set_visible(False)
-        fig.colorbar(points, ax=list(axes[0, : len(shown)]), label="median loss, cut at 1", shrink=0.7,
-                     location="bottom")  # fmt: skip
+        fig.colorbar(
+            points,
+            ax=list(axes[0, : len(shown)]),
+            label="median loss, cut at 1",
+            location="bottom",
+            shrink=0.5,
+            aspect=40,
+            pad=0.02,
+        )
         ax = axes[0, -1]
         for origin, label, colour in ((False, "without the origin", 0), (True, "all pairs", 1)):
             chosen = pairs(bits, origin=origin)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from saltus._lazy import np, xr
 from saltus.core import claim, stats
 from saltus.core.errors import BadInput
-from saltus.core.settings import reading, setting
+from saltus.core.settings import Presets, reading, setting
 from saltus.core.study import study
 from saltus.papers import sim
 from saltus.papers.sim.studies._swing import difference, shallow, split_half, swing
@@ -45,7 +46,7 @@ class Deep:
     seeds: int = setting(256, "runs of each setting", low=1)
     base: int = setting(0, "key that all seeds share", low=0, high=2**32 - 1)
 
-    presets: ClassVar = {"reading": {"as-drawn": DRAWN}}
+    presets: ClassVar[Presets] = {"reading": {"as-drawn": DRAWN}}
 
     def check(self) -> None:
         if len(self.mu) != 2 or len(self.sigma) != 2:
@@ -61,7 +62,7 @@ class Deep:
 
     def protocol(self, dim: int, width: int) -> Protocol:
         lr = self.lr_low if dim == self.dims[0] and len(self.dims) > 1 else self.lr
-        common = dict(dim=dim, points=self.points, batch=self.batch, epochs=self.epochs)
+        common: dict[str, Any] = dict(dim=dim, points=self.points, batch=self.batch, epochs=self.epochs)
         return sim.training.protocol(
             self.reading, self.mu, self.sigma, depth=self.depth, width=width, lr=lr, **common
         )
@@ -72,10 +73,10 @@ class Deep:
         with lab.progress("training") as tick:
             found = []
             for number, (d, w) in enumerate(cells):
-                found.append(lab.keep(f"dim {d} width {w}", lambda d=d, w=w: self._cell(self.protocol(d, w))))
+                found.append(lab.keep(f"dim {d} width {w}", partial(self._cell, self.protocol(d, w))))
                 tick(number + 1, len(cells) + 1)
             how = shallow(self.protocol(self.dims[0], self.narrow))
-            one = lab.keep("one layer", lambda: self._cell(how))
+            one = lab.keep("one layer", partial(self._cell, how))
         n = len(self.widths)
         rows = [xr.concat(found[i * n : (i + 1) * n], "width", join="inner") for i in range(len(self.dims))]
         data = xr.concat(rows, "dim", join="inner")

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from saltus._lazy import np, xr
 from saltus.core import claim, stats
 from saltus.core.errors import BadInput
-from saltus.core.settings import reading, setting
+from saltus.core.settings import Presets, reading, setting
 from saltus.core.study import study
 from saltus.papers import sim
 from saltus.papers.sim.studies._swing import difference, shallow, swing
@@ -46,7 +47,7 @@ class Small:
     seeds: int = setting(256, "runs of each setting", low=1)
     base: int = setting(0, "key that all seeds share", low=0, high=2**32 - 1)
 
-    presets: ClassVar = {"reading": {"as-drawn": {"lr": 0.01}}}
+    presets: ClassVar[Presets] = {"reading": {"as-drawn": {"lr": 0.01}}}
 
     def check(self) -> None:
         if len(self.sigma) != 2:
@@ -55,8 +56,10 @@ class Small:
             raise BadInput(f"a batch of {self.batch} needs as many points; there are {self.points * 2}")
 
     def protocol(self, mu: tuple[float, float], lr: float) -> Protocol:
-        sizes = dict(dim=self.dim, points=self.points, rotate=self.rotate)
-        steps = dict(depth=self.depth, width=self.width, lr=lr, batch=self.batch, epochs=self.epochs)
+        sizes: dict[str, Any] = dict(dim=self.dim, points=self.points, rotate=self.rotate)
+        steps: dict[str, Any] = dict(
+            depth=self.depth, width=self.width, lr=lr, batch=self.batch, epochs=self.epochs
+        )
         return sim.training.protocol(self.reading, mu, self.sigma, **sizes, **steps)
 
     def run(self, lab: Lab) -> xarray.Dataset:
@@ -67,7 +70,7 @@ class Small:
                 how = self.protocol(mu, self.lr)
                 variants = [how, replace(how, lr=self.lr / 10), shallow(how)]
                 kept = [
-                    lab.keep(f"mu {mu} variant {i}", lambda h=h: swing(h, self.seeds, self.base))
+                    lab.keep(f"mu {mu} variant {i}", partial(swing, h, self.seeds, self.base))
                     for i, h in enumerate(variants)
                 ]
                 worlds.append(xr.concat(kept, "variant", join="inner"))
@@ -152,16 +155,24 @@ class SmallSwing(Small):
         from saltus.report import figure
 
         n = record.sizes["world"]
-        fig, axes = figure.sheet(1, n, width=3.5, height=3.5)
+        rows = (("given", f"lr {self.lr:g}"), ("slower", f"lr {self.lr / 10:g}"))
+        fig, axes = figure.sheet(2, n, width=3.5, height=3.1)
         found = []
-        for ax, mu, pair in zip(axes[0], record.world.values, self.mu, strict=True):
-            data = record.sel(world=mu, variant="given")
-            turned = data.s_rev.sel(theta_rev=self.theta).values
-            found.append(f"{stats.share(turned).value:.0%} at ({mu})")
-            plane_of_outputs(ax, pair)
-            paths(ax, data.output.values, turned, figure.COLOURS[1])
-            ax.set_title(f"mu = ({mu})")
-            ax.legend(loc="upper left", bbox_to_anchor=(0, -0.18), ncols=2)
+        for column, (mu, pair) in enumerate(zip(record.world.values, self.mu, strict=True)):
+            here = record.sel(world=mu)
+            sharp = bool(self.unstable(record).sel(world=mu))
+            for ax, (variant, name) in zip(axes[:, column], rows, strict=True):
+                data = here.sel(variant=variant)
+                turned = data.s_rev.sel(theta_rev=self.theta).values
+                share = stats.share(turned).value
+                if variant == "given":
+                    found.append(f"{share:.0%} at ({mu})")
+                plane_of_outputs(ax, pair)
+                wild = sharp and variant == "given"
+                paths(ax, data.output.values, turned, figure.COLOURS[1], shown=3 if wild else 16)
+                beyond = ", beyond the edge of stability" if wild else ""
+                ax.set_title(f"mu = ({mu}), {name}: {share:.0%} turn{beyond}", fontsize=8)
+        axes[1, 0].legend(loc="upper left", bbox_to_anchor=(0, -0.2), ncols=3)
         figure.finding(fig, f"Runs that turn back: {', '.join(found)}", self.note(record))
         return fig
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 from saltus._lazy import jax, np, xr
 from saltus.core import claim, stats
-from saltus.core.settings import setting
+from saltus.core.settings import Presets, setting
 from saltus.core.study import study
 from saltus.papers.sim.studies._swing import swing
 from saltus.papers.sim.studies.swing import CITES, DRAWN, Deep
@@ -32,7 +33,7 @@ class Pair(Deep):
     seeds: int = setting(64, "runs of each setting", low=1)
     wide_sigma: float = setting(0.5, "spread of the control world, in the reading's unit", above=0)
 
-    presets: ClassVar = {"reading": {"as-drawn": DRAWN}}
+    presets: ClassVar[Presets] = {"reading": {"as-drawn": DRAWN}}
 
     def ends(self) -> list[tuple[str, Protocol]]:
         low, high = (self.dims[0], self.widths[0]), (self.dims[-1], self.widths[-1])
@@ -59,7 +60,7 @@ class NoPointNear(Pair):
         parts = []
         with lab.progress("training") as tick:
             for number, (name, how) in enumerate(self.ends()):
-                data = lab.keep(name, lambda how=how: self._one(how))
+                data = lab.keep(name, partial(self._one, how))
                 parts.append(data)
                 tick(number + 1, 2)
         data = xr.concat(parts, "network", join="inner")
@@ -105,8 +106,9 @@ class NoPointNear(Pair):
             plane_of_outputs(ax, self.mu)
             paths(ax, data.output.values, data.s_rev.sel(theta_rev=0.05).values, colour)
             radius = float(np.median(data.nearest))
-            ax.add_patch(Circle(self.mu, radius, fill=False, linestyle=":", linewidth=0.9))
+            ax.add_patch(Circle((self.mu[0], self.mu[1]), radius, fill=False, linestyle=":", linewidth=0.9))
             ax.set_title(str(record.network.values[i]))
+            ax.set_aspect("equal")
             ax.legend(loc="upper left", bbox_to_anchor=(0, -0.18), ncols=2)
         least = stats.least(record.nearest.values)
         figure.finding(
@@ -160,7 +162,7 @@ class Truncated(Pair):
         parts = []
         with lab.progress("training") as tick:
             for number, (name, how) in enumerate(cases):
-                parts.append(lab.keep(name, lambda how=how: self._both(how)))
+                parts.append(lab.keep(name, partial(self._both, how)))
                 tick(number + 1, len(cases))
         data = xr.concat(parts, "network", join="inner")
         return data.assign_coords(network=[name for name, _ in cases])
