@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from saltus._jax import host_devices, jnp
+from saltus._jax import host_devices, jax, jnp
 from saltus.core.errors import BadInput
 from saltus.papers.sim.law import descents, two_layer
 from saltus.papers.sim.symmetric import (
@@ -157,9 +155,10 @@ def test_published_flow_of_two_axes():
 
 
 def test_layout_changes_no_bit():
-    one = evolve(A, MU, 50, steps=200, block=16, chunk=1, devices=host_devices()[:1])
+    watch = (Descents((1e-3,)), Lowest())
+    one = evolve(A, MU, 50, steps=200, block=16, watch=watch, chunk=1, devices=host_devices()[:1])
     for layout in ({"chunk": 3}, {"chunk": 8, "devices": host_devices()[:1]}):
-        other = evolve(A, MU, 50, steps=200, block=16, **layout)
+        other = evolve(A, MU, 50, steps=200, block=16, watch=watch, **layout)
         for name, value in one.items():
             assert value.tobytes() == other[name].tobytes(), name
 
@@ -193,23 +192,35 @@ def test_gaussian_starts_have_their_scale():
     assert abs(U.mean()) < 0.01
 
 
-@settings(deadline=None, max_examples=30)
-@given(st.integers(1, 6), st.integers(0, 10**6))
-def test_eigenvalues_and_the_cone_agree_with_lapack(d, seed):
-    rng = np.random.default_rng(seed)
-    W = rng.normal(size=(9, d, d)) * 10.0 ** rng.integers(-8, 3, size=(9, 1, 1))
+@pytest.mark.parametrize("d", range(1, 7))
+def test_eigenvalues_and_the_cone_agree_with_lapack(d):
+    rng = np.random.default_rng(d)
+    W = rng.normal(size=(500, d, d)) * 10.0 ** rng.integers(-8, 3, size=(500, 1, 1))
     W = W + np.swapaxes(W, 1, 2)
-    W[0] = np.diag(rng.normal(size=d))
-    W[1] = 0
+    W[0], W[1], W[2] = np.diag(rng.normal(size=d)), 0, 1
+    W[3:200] = W[3:200] @ W[3:200]  # the positive ones
     entries = tuple(tuple(jnp.asarray(W[:, i, j]) for j in range(d)) for i in range(d))
     expected = np.linalg.eigvalsh(W)
-    size = np.abs(expected).max(axis=1, keepdims=True)
-    np.testing.assert_allclose(
-        np.sort(np.stack(eigenvalues(entries), 1)) / (size + 1e-300), expected / (size + 1e-300), atol=1e-13
-    )
-    np.testing.assert_allclose(smallest_eigenvalue(entries), expected[:, 0], atol=1e-13 * size.max())
-    clear = np.abs(expected[:, 0]) > 1e-10 * size[:, 0]
-    np.testing.assert_array_equal(np.asarray(positive(entries))[clear], (expected[:, 0] > 0)[clear])
+    size = np.abs(expected).max(axis=1, keepdims=True) + 1e-300
+    found = np.sort(np.stack(jax.jit(eigenvalues)(entries), 1), axis=1)
+    np.testing.assert_allclose(found / size, expected / size, atol=1e-13)
+    np.testing.assert_array_equal(jax.jit(smallest_eigenvalue)(entries), found[:, 0])
+    clear = np.abs(expected[:, 0]) > 1e-9 * size[:, 0]
+    holds = np.asarray(jax.jit(positive)(entries))
+    np.testing.assert_array_equal(holds[clear], (expected[:, 0] > 0)[clear])
+    assert holds.any()
+    assert not holds.all()
+
+
+@pytest.mark.parametrize("how", ["gd", "recursion", "flow"])
+def test_the_kernel_is_the_loop(how):
+    # Interpreted here; on a GPU the same program is one kernel.
+    mu = np.array([1.0, 1.5])
+    asked = {"how": how, "steps": 60, "at": [0, 60], "block": 8, "eta": np.linspace(0.05, 0.1, 12)}
+    plain, kernel = (evolve(mu**2 / 2, mu, 12, engine=engine, **asked) for engine in ("loop", "kernel"))
+    assert plain.keys() == kernel.keys()
+    for name, value in plain.items():
+        np.testing.assert_allclose(kernel[name], value, rtol=1e-11, atol=1e-15, err_msg=name)
 
 
 @pytest.mark.parametrize(
@@ -232,46 +243,45 @@ def test_eigenvalues_and_the_cone_agree_with_lapack(d, seed):
         ({"runs": 0}, "number of runs"),
         ({"runs": 10**9, "at": list(range(100))}, "GiB"),
         ({"power": 0}, "power"),
+        ({"engine": "warp"}, "engine"),
     ],
 )
 def test_bad_input_is_one_clear_line(wrong, message):
-    given = {"a": A, "target": MU, "runs": 3, "steps": 100} | wrong
+    asked = {"a": A, "target": MU, "runs": 3, "steps": 100} | wrong
     with pytest.raises(BadInput, match=message) as caught:
-        evolve(given.pop("a"), given.pop("target"), given.pop("runs"), **given)
+        evolve(asked.pop("a"), asked.pop("target"), asked.pop("runs"), **asked)
     assert "\n" not in str(caught.value)
 
 
-WORLDS = {
-    "fig8": (MU, A, 100),
-    "fig9": (
-        np.array([1, 1.5, 2.2, 2.7]),
-        np.array([0.05, 0.05, 0.05, 0.5]) ** 2 + np.array([1, 1.5, 2.2, 2.7]) ** 2 / 4,
-        100,
-    ),
-    "fig5": (np.array([1, 1.5]), 0.05**2 + np.array([1, 1.5]) ** 2 / 2, 20),
+SIGMA = np.array([0.05, 0.05, 0.05, 0.5])
+FIG9 = np.array([1, 1.5, 2.2, 2.7])
+WORLDS = {  # mu, a, scale of the start, horizon
+    "fig5": (np.array([1, 1.5, 0]), np.array([0.5025, 1.1275, 0]), 0.2, 20),
+    "fig8": (MU, A, 0.1, 100),
+    "fig9": (FIG9, SIGMA**2 + FIG9**2 / 4, 0.1, 100),
 }
-# Shares of 1, 2, 3, 4 descents (flow of U, theta .1%); shares diverged and with a negative diagonal entry
-# (recursion, eta .01). From 512 starts elsewhere, so good to about .04 against 512 of ours.
+# Shares of 1, 2, 3, 4 descents (flow of U, theta .1%), of divergence and of a negative diagonal entry
+# (recursion, eta .01); from 512 to 6000 starts elsewhere, and 512 of ours.
 TABLE = [
+    ("fig5", 1, (0.60, 0.40, 0, 0), 0.010, 0.213),
+    pytest.param("fig5", 2, (0.11, 0.89, 0, 0), 0.014, 0.141, marks=pytest.mark.slow),
     ("fig8", 1, (0.18, 0.67, 0.15, 0), 0.225, None),
     pytest.param("fig8", 2, (0.00, 0.45, 0.55, 0), 0.355, None, marks=pytest.mark.slow),
     pytest.param("fig9", 1, (0.18, 0.61, 0.20, 0.010), 0.369, None, marks=pytest.mark.slow),
     pytest.param("fig9", 2, (0.00, 0.25, 0.52, 0.229), 0.619, None, marks=pytest.mark.slow),
-    ("fig5", 1, (0.66, 0.34, 0, 0), 0.010, 0.213),
-    pytest.param("fig5", 2, (0.10, 0.90, 0, 0), 0.014, 0.141, marks=pytest.mark.slow),
 ]
 
 
 @pytest.mark.parametrize(("world", "power", "shares", "diverged", "negative"), TABLE)
 def test_shares_of_descents_and_of_divergence(world, power, shares, diverged, negative):
-    mu, a, horizon = WORLDS[world]
-    flow = evolve(a, mu, 512, how="flow", eta=0.02, steps=horizon * 50, power=power)
+    mu, a, scale, horizon = WORLDS[world]
+    flow = evolve(a, mu, 512, how="flow", eta=0.02, steps=horizon * 50, power=power, scale=scale)
     counts = [(flow["descents"][:, 0] == n).mean() for n in (1, 2, 3, 4)]
     np.testing.assert_allclose(counts, shares, atol=0.06)
-    found = evolve(a, mu, 512, how="recursion", eta=0.01, steps=horizon * 100, power=power)
+    found = evolve(a, mu, 512, how="recursion", steps=horizon * 100, power=power, scale=scale)
     assert np.isfinite(found["diverged_step"]).mean() == pytest.approx(diverged, abs=0.06)
     if negative is not None:
         assert np.isfinite(found["negative_step"]).mean() == pytest.approx(negative, abs=0.06)
-    gd = evolve(a, mu, 512, how="gd", eta=0.01, steps=horizon * 100, power=power)
+    gd = evolve(a, mu, 512, how="gd", steps=horizon * 100, power=power, scale=scale)
     assert np.isinf(gd["diverged_step"]).all()
     assert (gd["train_rises"] == 0).all()

@@ -1,8 +1,8 @@
 """Small symmetric products written out entry by entry, so that the runs of an ensemble fill the vector lanes.
 
-U is a tuple of its d rows, each an array [d', B] over the B runs; a symmetric W is a tuple of rows of
-entries, each an array [B]. Nothing here is a matrix product to the compiler: every line multiplies and
-adds over the run axis, which comes last.
+U is a tuple of its d rows, each an array [d', B] over the B runs or a tuple of d' arrays [B]; a symmetric
+W is a tuple of rows of entries, each an array [B]. Nothing here is a matrix product to the compiler:
+every line multiplies and adds over the run axis, which comes last.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ __all__ = [
 ]
 
 Matrix = tuple[tuple[Any, ...], ...]  # rows of entries, each an array [B] or a number
-Rows = tuple[Any, ...]  # d arrays [d', B]
+Rows = tuple[Any, ...]  # d arrays [d', B], or d tuples of d' arrays [B]
 JACOBI_SWEEPS = 6  # off-diagonals shrink quadratically: 1e-16 after 5 sweeps for d <= 6
 
 
@@ -51,8 +51,10 @@ def _dot(one: Sequence[Any], other: Sequence[Any]) -> Any:
 
 def gram(u: Rows) -> Matrix:
     """W = U U^T."""
-    # The sum is a reduction on purpose: the compiler computes a reduction once and keeps it, where it
-    # would work out a written-out sum anew in each of the many places that use it.
+    if isinstance(u[0], tuple):
+        return symmetric(len(u), lambda i, j: _dot(u[i], u[j]))
+    # The sum is a reduction on purpose: on a host the compiler computes a reduction once and keeps it,
+    # where it would work out a written-out sum anew in each of the many places that use it.
     return symmetric(len(u), lambda i, j: jnp.sum(u[i] * u[j], axis=0))
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from saltus._jax import host_devices, jax, jnp
 from saltus.core.errors import BadInput, nearest
 from saltus.descent._ensemble import run_many
+from saltus.papers.sim.symmetric import kernel
 from saltus.papers.sim.symmetric.algebra import gram, loss_at, rates, training_loss
 from saltus.papers.sim.symmetric.starts import DRAWS, drawn
 from saltus.papers.sim.symmetric.steps import HOW
@@ -36,6 +37,7 @@ class _Setting(NamedTuple):
     watch: tuple[Watcher, ...]
     dtype: str
     stored: int
+    engine: str
     each: frozenset[str]  # arguments that differ from run to run
 
 
@@ -55,6 +57,7 @@ def evolve(
     at: Sequence[int] | np.ndarray | None = None,
     base: int = 0,
     dtype: str = "float64",
+    engine: str = "auto",
     block: int | None = None,
     chunk: int | None = None,
     devices: Sequence[jax.Device] | None = None,
@@ -73,6 +76,8 @@ def evolve(
     - `watch`: watchers (`symmetric.watch`), each adding its results. `at`: steps at which to keep the
       state, giving `at`, `path_w` [run, T, d, d], `path_loss` and `path_train` [run, T].
     - `base`: run i starts from the key fold_in(key(base), i).
+    - `engine`: "loop" (XLA's loop over steps) or "kernel" (`symmetric.kernel`: one GPU kernel for all
+      steps; elsewhere it is interpreted, for checking); "auto" takes the kernel on a GPU.
     - `block`, `chunk`, `devices`, `progress`, `memory`: as in `descent.run_many`.
 
     Always there: `loss`, `train`, `w` [run, d, d] after the last step, and `start_loss`. `hit` is in the
@@ -115,10 +120,17 @@ def evolve(
     each = frozenset(name for name, value in args.items() if value.ndim > alone[name])
 
     places = list(devices) if devices is not None else host_devices()
+    if engine not in ("auto", "loop", "kernel"):
+        raise BadInput(f"engine is auto, loop or kernel; got {engine!r}")
+    on_gpu = bool(places) and places[0].platform == "gpu"
+    if engine == "kernel" or (engine == "auto" and on_gpu and kernel.available()):
+        engine = "kernel" if on_gpu else "interpreted"
+    else:
+        engine = "loop"
     found = run_many(
-        _block(_Setting(d, width, kind, how, tuple(watch), dtype, len(kept), each)),
+        _block(_Setting(d, width, kind, how, tuple(watch), dtype, len(kept), engine, each)),
         runs,
-        block=block or BLOCK.get(places[0].platform, BLOCK["gpu"]),
+        block=block or BLOCK["gpu" if on_gpu else "cpu"],
         axis=-1,
         chunk=chunk,
         devices=places,
@@ -148,26 +160,38 @@ def _block(setting: _Setting) -> Callable[..., dict[str, Any]]:
 
         a, target, eta = own("a").astype(dtype), own("target").astype(dtype), own("eta").astype(dtype)
         u0 = _start(setting, index, own, numbers["base"]).astype(dtype)
-        state: Any = tuple(u0[i] for i in range(d))
+        if setting.engine != "loop":
+            # Inside a kernel everything is an array over its runs.
+            a, target, eta = (
+                jnp.broadcast_to(x if x.ndim > n else x[..., None], (*x.shape[:n], index.size))
+                for x, n in ((a, 1), (target, 1), (eta, 0))
+            )
+        setup = (tuple(a), tuple(target), eta)
+        state: Any = tuple(u0[i] if setting.engine == "loop" else tuple(u0[i]) for i in range(d))
         if setting.how == "recursion":
             state = gram(state)
-        step, rate = HOW[setting.how](tuple(a), eta), rates(tuple(a))
 
-        def view(n: Any, state: Any) -> View:
+        def view(n: Any, state: Any, setup: Any) -> View:
+            a, target, _ = setup
             w = state if setting.how == "recursion" else gram(state)
-            step_number = jnp.asarray(n).astype(dtype)
-            return View(step_number, w, loss_at(w, tuple(target)), training_loss(w, rate))
+            number = jnp.asarray(n).astype(dtype)
+            return View(number, w, loss_at(w, target), training_loss(w, rates(a)))
 
-        def advance(n: Any, carry: tuple[Any, Any]) -> tuple[Any, Any]:
+        def advance(n: Any, carry: tuple[Any, Any], setup: Any) -> tuple[Any, Any]:
             state, seen = carry
-            here = view(n, state)
+            here = view(n, state, setup)
             seen = tuple(w.update(s, here) for w, s in zip(setting.watch, seen, strict=True))
-            return step(state), seen
+            return HOW[setting.how](setup[0], setup[2])(state), seen
 
-        first = view(0, state)
+        def many(begun: Any, end: Any, carry: Any) -> Any:
+            if setting.engine == "loop":
+                return jax.lax.fori_loop(begun, end, lambda n, c: advance(n, c, setup), carry)
+            return kernel.loop(begun, end, advance, carry, setup, interpret=setting.engine == "interpreted")
+
+        first = view(0, state, setup)
         carry = (state, tuple(w.begin(first) for w in setting.watch))
-        path, carry = _walk(advance, view, carry, numbers, setting.stored)
-        last = view(numbers["steps"], carry[0])
+        path, carry = _walk(many, lambda n, state: view(n, state, setup), carry, numbers, setting.stored)
+        last = view(numbers["steps"], carry[0], setup)
         out = {"loss": last.loss, "train": last.train, "w": _dense(last.w), "start_loss": first.loss, **path}
         for watcher, seen in zip(setting.watch, carry[1], strict=True):
             out |= watcher.result(watcher.update(seen, last), last)
@@ -177,7 +201,7 @@ def _block(setting: _Setting) -> Callable[..., dict[str, Any]]:
 
 
 def _walk(
-    advance: Callable[..., Any], view: Callable[..., View], carry: Any, numbers: dict[str, Any], stored: int
+    many: Callable[..., Any], view: Callable[..., View], carry: Any, numbers: dict[str, Any], stored: int
 ) -> tuple[dict[str, Any], Any]:
     """All steps, from one kept step to the next; and what was kept."""
     at, steps = numbers["at"], numbers["steps"]
@@ -186,14 +210,14 @@ def _walk(
 
         def stretch(carry: tuple[Any, Any], end: Any) -> tuple[Any, Any]:
             begun, inner = carry
-            inner = jax.lax.fori_loop(begun, end, advance, inner)
+            inner = many(begun, end, inner)
             here = view(end, inner[0])
             return (end, inner), {"path_w": _dense(here.w), "path_loss": here.loss, "path_train": here.train}
 
         (begun, carry), path = jax.lax.scan(stretch, (jnp.zeros_like(steps), carry), at)
     else:
         begun = jnp.zeros_like(steps)
-    return path, jax.lax.fori_loop(begun, steps, advance, carry)
+    return path, many(begun, steps, carry)
 
 
 def _dense(w: Any) -> jax.Array:

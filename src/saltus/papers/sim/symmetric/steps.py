@@ -15,14 +15,21 @@ from saltus.papers.sim.symmetric.algebra import Matrix, Rows, gram, pull, rates,
 __all__ = ["HOW", "gd", "recursion", "rk4"]
 
 Step = Callable[[Any], Any]
+# The classical method: how far ahead the next slope is taken (the last goes unused), and each one's share.
+AHEAD, SHARE = (1 / 2, 1 / 2, 1.0, 0.0), (1 / 6, 1 / 3, 1 / 3, 1 / 6)
 
 
-def _minus(start: Rows, m: Matrix, u: Rows) -> Rows:
-    """start - M U."""
+def _add(start: Rows, factor: Any, change: Rows) -> Rows:
+    return jax.tree.map(lambda x, y: x + factor * y, start, change)
+
+
+def _times(m: Matrix, u: Rows) -> Rows:
+    """M U."""
     rows = []
-    for i, row in enumerate(start):
-        for j, other in enumerate(u):
-            row = row - m[i][j] * other
+    for entries in m:
+        row = jax.tree.map(lambda x, m=entries[0]: m * x, u[0])
+        for entry, other in zip(entries[1:], u[1:], strict=True):
+            row = _add(row, entry, other)
         rows.append(row)
     return tuple(rows)
 
@@ -30,7 +37,7 @@ def _minus(start: Rows, m: Matrix, u: Rows) -> Rows:
 def gd(a: Sequence[Any], eta: Any) -> Step:
     """Gradient descent on U, U <- U - eta M U: the exact step that eq. D.2 approximates."""
     scaled = rates(a, eta)
-    return lambda u: _minus(u, pull(gram(u), scaled), u)
+    return lambda u: _add(u, -1, _times(pull(gram(u), scaled), u))
 
 
 def recursion(a: Sequence[Any], eta: Any) -> Step:
@@ -57,18 +64,21 @@ def rk4(a: Sequence[Any], eta: Any) -> Step:
     """The exact flow dU/dt = -M U by the classical method of order 4 with time step eta."""
     scaled = rates(a, eta)
 
-    def step(u: Rows) -> Rows:
-        # A loop over the four stages, not four stages written out: in one long expression the compiler
-        # works out the first stages again for every entry of the last.
-        def stage(n: Any, carry: tuple[Rows, Rows]) -> tuple[Rows, Rows]:
-            at, total = carry
-            slope = _minus(tuple(jnp.zeros_like(row) for row in u), pull(gram(at), scaled), at)
-            ahead = jnp.where(n < 2, 0.5, 1.0).astype(u[0].dtype)
-            share = jnp.where((n == 1) | (n == 2), 1 / 3, 1 / 6).astype(u[0].dtype)
-            following = tuple(row + ahead * change for row, change in zip(u, slope, strict=True))
-            return following, tuple(row + share * change for row, change in zip(total, slope, strict=True))
+    def stage(u: Rows, carry: tuple[Rows, Rows], ahead: Any, share: Any) -> tuple[Rows, Rows]:
+        at, total = carry
+        slope = _times(pull(gram(at), scaled), at)
+        return _add(u, -ahead, slope), _add(total, -share, slope)
 
-        return jax.lax.fori_loop(0, 4, stage, (u, u))[1]
+    def step(u: Rows) -> Rows:
+        if isinstance(u[0], tuple):
+            carry = u, u
+            for ahead, share in zip(AHEAD, SHARE, strict=True):
+                carry = stage(u, carry, ahead, share)
+            return carry[1]
+        # A loop over the four stages, not four stages written out: on a host, in one long expression,
+        # the compiler works out the first stages again for every entry of the last.
+        ahead, share = jnp.asarray(AHEAD, u[0].dtype), jnp.asarray(SHARE, u[0].dtype)
+        return jax.lax.fori_loop(0, 4, lambda n, carry: stage(u, carry, ahead[n], share[n]), (u, u))[1]
 
     return step
 

@@ -149,7 +149,7 @@ class Diverged:
     def update(self, state: State, view: View) -> State:
         limit, diverged, nonfinite = state
         diverged = _first(diverged, ~(view.loss <= limit), view.step)
-        return limit, diverged, _first(nonfinite, ~jnp.isfinite(view.loss), view.step)
+        return limit, diverged, _first(nonfinite, ~(view.loss < jnp.inf), view.step)
 
     def result(self, state: State, view: View) -> dict[str, Any]:
         return {"diverged_step": state[1], "nonfinite_step": state[2]}
