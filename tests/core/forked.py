@@ -1,4 +1,4 @@
-"""Command lines in processes of their own that start in milliseconds: forked from one that has all imported."""
+"""Command lines in processes of their own that start at once: forked from one that has all imported."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
-# What is counted as a step at which a process may be killed: everything that changes the disk, and every opening.
+# The steps at which a process may be killed: everything that changes the disk, and every opening.
 STEPS = ("open", "os.rename", "os.mkdir", "os.remove", "os.rmdir", "os.truncate", "os.chmod", "shutil.rmtree")
 
 _context = multiprocessing.get_context("forkserver")
@@ -52,7 +52,7 @@ def _run(
 
 
 def _watch(die_at: int, under: str, count: str) -> None:
-    """Die like under kill -9 at the `die_at`-th step below the folder `under`; or write how many there were."""
+    """Die by kill -9 at the `die_at`-th step below the folder `under`; or write how many there were."""
     seen = 0
 
     def hook(event: str, args: tuple[Any, ...]) -> None:

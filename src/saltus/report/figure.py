@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -47,7 +48,7 @@ def band(
     **Arguments:** `x[step]`, `runs[run, step]`.
     """
     runs = np.asarray(runs, float)
-    with np.errstate(all="ignore"):
+    with np.errstate(all="ignore"), warnings.catch_warnings(action="ignore"):  # all runs may have diverged
         low, mid, high = np.nanquantile(runs, [(1 - level) / 2, 0.5, (1 + level) / 2], axis=0)
     (drawn,) = ax.plot(x, mid, color=colour, label=label, **line)
     ax.fill_between(x, low, high, color=drawn.get_color(), alpha=0.18, linewidth=0)
@@ -75,7 +76,8 @@ def path(
     (drawn,) = ax.plot(points[:, 0], points[:, 1], color=colour, label=label, **line)
     n = len(points)
     steps = np.linspace(1, n - 2, marks).astype(int) if isinstance(marks, int) else np.asarray(marks)
-    span = np.nanmax(np.ptp(points, axis=0)) or 1.0
+    known = points[np.isfinite(points).all(axis=1)]
+    span = (np.ptp(known, axis=0).max() if len(known) else 0.0) or 1.0
     for i in np.unique(steps[(steps >= 1) & (steps < n - 1)]):
         move = points[i + 1] - points[i - 1]
         size = np.hypot(*move)

@@ -1,0 +1,112 @@
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import saltus
+from conftest import Said
+from saltus.core.errors import BadInput
+from saltus.report import write_page
+
+CLI = Callable[..., Said]
+VOID = {"meta", "img", "br", "link", "hr", "input"}
+
+
+class Page(HTMLParser):
+    """Every tag, the nesting, and everything a browser would fetch."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.loads: list[str] = []
+        self.text = ""
+        self.feed(text)
+        assert not self.open
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag not in VOID:
+            self.open.append(tag)
+        self.loads += [v or "" for n, v in attrs if n in ("src", "srcset", "data", "poster")]
+        self.loads += [v or "" for n, v in attrs if n == "href" and tag == "link"]
+        assert tag not in ("script", "iframe", "object", "embed", "base")
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+@pytest.fixture
+def shelf(Plain: Any, Quick: Any, tmp_path: Path) -> Path:
+    saltus.run(Plain(), out=tmp_path)
+    saltus.run(Plain(truth="fails", name="<b>&amp;\"'"), out=tmp_path)
+    saltus.run(Quick(), out=tmp_path)
+    return tmp_path
+
+
+def test_one_file_that_needs_nothing_else(cli: CLI, shelf: Path) -> None:
+    said = cli("report", "--out", shelf)
+    assert said.status == 0
+    file = Path(said.out.strip())
+    assert file == (shelf / "report.html").resolve()
+    text = file.read_text(encoding="utf-8")
+    page = Page(text)
+    assert page.loads
+    assert all(load.startswith("data:image/png;base64,") for load in page.loads)
+    assert not re.search(r"url\((?!data:)|@import|https?://", text)
+    for words in (
+        "Growth is exponential.",
+        "Nothing is quick.",
+        "does not hold, documented otherwise",
+        "<b>&amp;\"'",
+    ):
+        assert words in page.text
+    assert "3studies" in page.text
+
+
+def test_a_choice_of_records(cli: CLI, shelf: Path) -> None:
+    record = next((shelf / "tests/plain").iterdir())
+    one = cli("report", record, "--out", shelf, "--to", shelf / "new" / "one.html")
+    text = Path(one.out.strip()).read_text(encoding="utf-8")
+    assert text.count("<h2>") == 1
+    quick = cli("report", "tests/quick", "--out", shelf)
+    assert "Nothing is quick." in Path(quick.out.strip()).read_text(encoding="utf-8")
+    assert "no record of" in cli("report", "tests/quick", "--out", record.parents[1] / "plain").refused()
+    cli("report", shelf / "tests", "--out", shelf).refused()
+    cli("report", "--out", shelf, "--to", shelf).refused()
+    cli("report", "--out", shelf, "--to", shelf / "report.html" / "below").refused()
+
+
+def test_damaged_records_are_left_out_and_named(cli: CLI, shelf: Path) -> None:
+    record = next((shelf / "tests/plain").iterdir())
+    (record / "manifest.json").write_text("{")
+    said = cli("report", "--out", shelf)
+    assert said.status == 0
+    assert f"left out: the record at {record} is damaged" in said.err
+    assert "damaged" in cli("report", record, "--out", shelf).refused()
+
+
+def test_a_page_that_cannot_be_written_leaves_the_old_one(Quick: Any, tmp_path: Path) -> None:
+    outcome = saltus.run(Quick(), out=tmp_path)
+    file = write_page([outcome], tmp_path / "a.html")
+    before = file.read_bytes()
+    with pytest.raises(BadInput):
+        write_page([outcome], file / "below")
+    assert file.read_bytes() == before
+    assert not list(tmp_path.glob(".a.html*"))
+
+
+def test_two_claims_of_one_name_are_a_mistake(
+    Quick: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    outcome = saltus.run(Quick(), out=tmp_path)
+    twice = list(outcome.claims) * 2
+    monkeypatch.setattr(type(outcome.study), "claims", lambda *_: twice)
+    with pytest.raises(TypeError, match="share an id"):
+        _ = type(outcome)(outcome.study, outcome.record).claims

@@ -1,0 +1,113 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import xarray as xr
+
+import saltus
+from saltus import BadInput, python
+from saltus.core import lab
+
+
+def test_three_lines_do_what_the_command_line_does(plain_file: Path, tmp_path: Path) -> None:
+    outcome = saltus.run(str(plain_file), out=tmp_path, rate=2)
+    again = saltus.run(str(plain_file), out=tmp_path, rate="2.0")
+    data = saltus.load(outcome.record.path)
+    assert (outcome.computed, again.computed) == (True, False)
+    xr.testing.assert_equal(outcome.data, data)
+    assert data.attrs["manifest"]["settings"]["rate"] == 2.0
+    assert outcome.as_documented
+    assert [c.id for c in outcome.claims] == ["near", "runs"]
+    assert outcome.law is not None
+    assert outcome.figure().axes
+
+
+def test_what_run_takes(Quick: Any, quick_file: Path, tmp_path: Path) -> None:
+    for study in (Quick, Quick(), str(quick_file)):
+        assert saltus.run(study, out=tmp_path).record.manifest["study"] == "tests/quick"
+    assert saltus.run(Quick, out=tmp_path, rate=3).data.x.item() == 3
+    with pytest.raises(BadInput, match="constructor"):
+        saltus.run(Quick(), out=tmp_path, rate=3)
+    for wrong in (3, None, int, {"a": 1}):
+        with pytest.raises(BadInput, match="takes a study"):
+            saltus.run(wrong, out=tmp_path)
+    with pytest.raises(BadInput, match="no study 'tests/quik'"):
+        saltus.run("tests/quik", out=tmp_path)
+
+
+def test_reopening_computes_nothing(Plain: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = saltus.run(Plain(), out=tmp_path)
+    monkeypatch.setattr(lab, "_compute", None)
+    again = python.reopen(first.record.path)
+    assert not again.computed
+    assert [c.as_json() for c in again.claims] == [c.as_json() for c in first.claims]
+
+
+def test_reopening_a_record_of_another_version(Plain: Any, tmp_path: Path) -> None:
+    path = saltus.run(Plain(), out=tmp_path).record.path
+    file = path / "manifest.json"
+    file.write_text(file.read_text().replace('"version": 1,', '"version": 7,'))
+    with pytest.raises(BadInput, match="version 7"):
+        python.reopen(path)
+    file.write_text(file.read_text().replace('"study": "tests/plain"', '"study": "tests/gone"'))
+    with pytest.raises(BadInput, match="does not know"):
+        python.reopen(path)
+
+
+def test_a_record_brings_its_users_file_along(plain_file: Path, tmp_path: Path) -> None:
+    path = saltus.run(str(plain_file), out=tmp_path).record.path
+    code = f"from saltus import python; print(python.reopen({str(path)!r}).as_documented)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "True\n"
+
+
+def test_a_study_written_at_a_prompt(tmp_path: Path) -> None:
+    code = f"""
+from dataclasses import dataclass
+import saltus, xarray
+
+@saltus.study("mine/prompt")
+@dataclass(frozen=True)
+class Prompt:
+    x: int = saltus.setting(1, "x")
+    def run(self):
+        return xarray.Dataset({{"x": self.x}})
+    def claims(self, record, law):
+        yield from ()
+
+o = saltus.run(Prompt(x=2), out={str(tmp_path)!r})
+print(o.data.x.item(), o.record.manifest["command"])
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "2 saltus run mine/prompt --x 2\n"
+
+
+def test_representations(Plain: Any, tmp_path: Path) -> None:
+    from rich.console import Console
+
+    outcome = saltus.run(Plain(), out=tmp_path)
+    console = Console(width=150, record=True, file=open("/dev/null", "w"))  # noqa: SIM115
+    console.print(outcome)
+    console.file.close()
+    text = console.export_text()
+    # Square brackets are a study's own words, never markup.
+    assert "theory [and] run are near" in text
+    assert "control: twice [the] law" in text
+    assert "Growth is exponential." in text
+    page = outcome._repr_html_()
+    assert page.count("<section") == page.count("</section>") == 1
+    assert "data:image/png;base64," in page
+    assert len(repr(outcome)) < 10_000
+    assert "near" in repr(outcome.claims[0])
+
+
+def test_the_studies_there_are() -> None:
+    assert set(python.studies()) >= {"tests/plain"} or python.studies() is not None
+    assert "Growth" in saltus.show(str(Path(__file__).parent / "studies" / "plain.py"))
+    assert set(dir(saltus)) >= {"run", "load", "study", "train"}
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = saltus.nothing  # type: ignore[attr-defined]
