@@ -43,7 +43,7 @@ def time_panel(ax: Any, record: xarray.Dataset, law: xarray.Dataset, name: str, 
         figure.theory(ax, steps[shown], np.abs(said), label="law" if axis else "_")
     ax.set_yscale("log")
     ax.set(xlabel="step", ylabel="still to learn, $|1 - g_k|$", title=title, ylim=(8e-3, 1.6))
-    ax.legend(loc="lower left")
+    ax.legend(loc="upper right")
 
 
 def bulge_panel(ax: Any, x: Any, seen: Any, said: Any, xlabel: str) -> None:
@@ -109,7 +109,7 @@ def spreads(study: DiverseFirst, record: xarray.Dataset, law: xarray.Dataset) ->
         linestyle=":",
         label="by $(σ^2 + μ^2)/s$",
     )
-    axes[0, 1].legend(loc="upper right", fontsize=7)
+    axes[0, 1].legend(loc="lower left", fontsize=7)
     axes[0, 1].set_title("where the lead changes hands")
     time_panel(axes[0, 2], record, law, names[0], f"the end is exponential, {labels[0]}")
     said = f"The lead changes hands at {unit} = {found.value:.3g}; $a_1 = a_2$ at {study.predicted():.3g}"
@@ -147,10 +147,10 @@ def layers(study: TwoLayerPaths, record: xarray.Dataset, law: xarray.Dataset) ->
     way = [np.sign(c[0][1] - c[0][0]) for c in study.right()]
     lead = [_trends.bulge(g.sel(setting=case_name(c)).values) for c in study.right()]
     right = np.mean([np.sign(b) == w for b, w in zip(lead, way, strict=True) if w])
-    gap = np.nanmedian(study.gap(seen, law.g_median))
+    one = int(np.argmax(np.abs(said)))
     figure.finding(
         fig,
-        f"The stronger concept leads in {right:.0%} of the runs; bulges differ from one layer's by {gap:.2f}",
+        f"The stronger concept leads in {right:.0%} of the runs; widest bulge {mid[one]:.2f}, one layer's {said[one]:.2f}",
         study.note(record),
     )
     return fig

@@ -24,8 +24,10 @@ def rates(study: Trained, mu: Any, sigma: Any) -> Any:
     return study.protocol(tuple(mu), tuple(sigma)).world.second_moment()[:2]
 
 
-def _outputs(study: Trained, mu: Any, sigma: Any, steps: Any, start: Any, offset: Any, bias: bool) -> Any:
-    how, eta = study.protocol(tuple(mu), tuple(sigma)), step_size(study)
+def _outputs(
+    study: Trained, mu: Any, sigma: Any, steps: Any, start: Any, offset: Any, bias: bool, slower: int = 1
+) -> Any:
+    how, eta = study.protocol(tuple(mu), tuple(sigma)), step_size(study) / slower
     if bias:
         moment = how.world.augmented_moment()
         run = jax.vmap(lambda W, b: sim.law.affine.discrete_output(steps, eta, moment, W, b, mu).output)
@@ -35,10 +37,13 @@ def _outputs(study: Trained, mu: Any, sigma: Any, steps: Any, start: Any, offset
     return np.asarray(free(start))
 
 
-def growth(study: Trained, mu: Any, sigma: Any, steps: Any, bias: bool) -> Any:
-    """What is learnt, g [step, axis], from a start at zero: the median over symmetric random starts."""
+def growth(study: Trained, mu: Any, sigma: Any, steps: Any, bias: bool, slower: int = 1) -> Any:
+    """What is learnt, g [step, axis], from a start at zero: the median over symmetric random starts.
+
+    slower: how many times smaller the steps are than the study's.
+    """
     nothing = np.zeros((1, 2, 2)), np.zeros((1, 2))
-    return _outputs(study, mu, sigma, np.asarray(steps), *nothing, bias)[0] / np.asarray(mu)
+    return _outputs(study, mu, sigma, np.asarray(steps), *nothing, bias, slower)[0] / np.asarray(mu)
 
 
 def one_layer_law(study: Trained, record: xarray.Dataset, bias: bool) -> xarray.Dataset:

@@ -16,7 +16,8 @@ def bulge(g: Any) -> Any:
 
     Positive when the path runs above the diagonal: axis 2 leads.
     """
-    gap = np.asarray(g[..., 1] - g[..., 0], float)
+    with np.errstate(invalid="ignore"):
+        gap = np.asarray(g[..., 1] - g[..., 0], float)
     widest = np.argmax(np.nan_to_num(np.abs(gap), nan=-1.0, posinf=np.inf), axis=-1)
     found = np.take_along_axis(gap, widest[..., None], -1)[..., 0]
     return np.where(np.isfinite(gap).all(-1), found, np.nan)
