@@ -148,11 +148,9 @@ def layers(study: TwoLayerPaths, record: xarray.Dataset, law: xarray.Dataset) ->
     lead = [_trends.bulge(g.sel(setting=case_name(c)).values) for c in study.right()]
     right = np.mean([np.sign(b) == w for b, w in zip(lead, way, strict=True) if w])
     one = int(np.argmax(np.abs(said)))
-    figure.finding(
-        fig,
-        f"The stronger concept leads in {right:.0%} of the runs; widest bulge {mid[one]:.2f}, one layer's {said[one]:.2f}",
-        study.note(record),
-    )
+    finding = f"The stronger concept leads in {right:.0%} of the runs"
+    finding += f"; widest bulge {mid[one]:.2f}, one layer's {said[one]:.2f}"
+    figure.finding(fig, finding, study.note(record))
     return fig
 
 
