@@ -1,0 +1,84 @@
+"""The census drawn: how many descents against the number of concepts, and what makes them more or fewer."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from saltus._lazy import np
+from saltus.papers.sim.studies._census import share
+from saltus.report import figure
+
+if TYPE_CHECKING:
+    import xarray
+    from matplotlib.figure import Figure
+
+    from saltus.papers.sim.studies.census import Census
+
+NAMES = {1: "A", 2: "A²"}
+# Dark for many: one colour a number of descents, ordered, readable without colour.
+SHADES = ("#E8E8E8", "#BBD7EA", "#7FB8DA", "#3B8BC2", "#0F5F9C", "#083A66", "#041E36")
+
+
+def bars(ax: Any, study: Census, record: xarray.Dataset, start: str, power: int) -> None:
+    """Stacked shares of 1, 2, ... descents against the number of concepts."""
+    each = sorted(study.concepts)
+    floor = np.zeros(len(each))
+    for number in range(1, max(each) + 1):
+        height = np.asarray(
+            [
+                share(record, "concepts", s, start, power, study.theta[0], number).value
+                - share(record, "concepts", s, start, power, study.theta[0], number + 1).value
+                for s in each
+            ]
+        )
+        ax.bar(each, height, bottom=floor, color=SHADES[number - 1], edgecolor="white", linewidth=0.5,
+               label=str(number), width=0.8)  # fmt: skip
+        floor = floor + height
+    ax.set(xlabel="concepts s", ylabel="share of starts", ylim=(0, 1), xticks=each)
+    ax.grid(False)
+
+
+def lines(ax: Any, study: Census, record: xarray.Dataset, family: str, xs: Any, least: int) -> None:
+    """The share with at least so many descents against one setting, for both dynamics and thresholds."""
+    for power in (1, 2):
+        for theta, style in zip(study.theta[:2], ("-", ":"), strict=True):
+            found = [share(record, family, x, "uniform", power, theta, least) for x in xs]
+            mid = np.asarray([e.value for e in found])
+            colour = figure.COLOURS[power - 1]
+            ax.plot(xs, mid, linestyle=style, marker="o", markersize=3, color=colour,
+                    label=f"{NAMES[power]}, θ = {theta:g}")  # fmt: skip
+            ax.fill_between(xs, [e.low for e in found], [e.high for e in found], color=colour, alpha=0.15, lw=0)
+    ax.set(ylabel=f"share with {least} or more descents", ylim=(-0.02, 1.02))
+
+
+def census(study: Census, record: xarray.Dataset) -> Figure:
+    fig, axes = figure.sheet(2, 3, width=3.5, height=2.9)
+    p, other = study.power, 3 - study.power
+    for ax, start, power, words in (
+        (axes[0, 0], "uniform", p, "non-negative starts"),
+        (axes[0, 1], "gaussian", p, "Gaussian starts"),
+        (axes[0, 2], "uniform", other, "non-negative starts"),
+    ):
+        bars(ax, study, record, start, power)
+        ax.set_title(f"{words}, {NAMES[power]}")
+    handles, labels = axes[0, 2].get_legend_handles_labels()
+    fig.legend(handles, labels, title="descents", loc="outside right upper", fontsize=7, title_fontsize=8)
+    lines(axes[1, 0], study, record, "size", sorted(study.sizes), 2)
+    axes[1, 0].set(xlabel="size of the start", xscale="log", title="size of the start, s = 2")
+    lines(axes[1, 1], study, record, "ratio", sorted(study.ratios), 2)
+    axes[1, 1].set(xlabel="$μ_2 / μ_1$", title="ratio of the signals, s = 2")
+    lines(axes[1, 2], study, record, "width", sorted(study.widths), 2)
+    axes[1, 2].set(xlabel="width d'", title="width, s = 3 (world of figure 8)")
+    handles, labels = axes[1, 2].get_legend_handles_labels()
+    fig.legend(handles, labels, loc="outside right lower", fontsize=7)
+    s = min(study.concepts)
+    seen, gaussian = (share(record, "concepts", s, k, p, study.theta[0], 2) for k in ("uniform", "gaussian"))
+    figure.finding(
+        fig,
+        f"At s = {s} the loss falls twice from {seen.value:.0%} of the non-negative starts, and from "
+        f"{gaussian.value:.0%} of the Gaussian ones",
+        f"{study.reading} ({NAMES[p]}), scale {study.scale}: {study.starts} starts a setting, "
+        f"U(0, {study.size:g}) unless said; top: θ = {study.theta[0]:g} L(0); exact flow, "
+        f"time step {study.stride:g}/max a, worst error of W {float(record.solver_error.sel(of='flow').max()):.1g}",
+    )
+    return fig

@@ -1,0 +1,96 @@
+"""Ensembles of the symmetric model's exact flow: starts, time step, layout on the device, and its error."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+from saltus._lazy import np
+
+__all__ = ["World", "against_solver", "horizon", "moment", "run_flow", "same_spread", "steps_of", "unit_starts"]
+
+# One block fills an accelerator and a step costs the same up to about this many runs; on a host the
+# engine's own small blocks keep a run's state in cache.
+WIDEST_BLOCK = 2**18
+CHECK_TIMES = 40
+
+
+class World(NamedTuple):
+    """Signals [s] and spreads [s] of a world with d = s."""
+
+    mu: tuple[float, ...]
+    sigma: tuple[float, ...]
+
+
+def moment(world: World) -> Any:
+    """a_p = sigma_p^2 + mu_p^2 / s [s], the written second moment."""
+    return np.square(world.sigma) + np.square(world.mu) / len(world.mu)
+
+
+def horizon(a: Any, scale: float, extra: float) -> float:
+    """A time by which all but about exp(-extra / 2) of the starts have learnt the weakest axis.
+
+    a [d]: rates of the dynamics. The weakest axis needs ln(1/sigma) / (2 a) with sigma below scale^2, and the
+    chance of a sigma below x falls as sqrt(x) or faster.
+    """
+    return (math.log(1 / scale**2) + extra) / (2 * float(np.min(a)))
+
+
+def steps_of(a: Any, time: float, stride: float) -> int:
+    """Steps of stride / max(a) that cover the time."""
+    return max(1, math.ceil(time * float(np.max(a)) / stride))
+
+
+def same_spread(start: str, scale: float) -> float:
+    """The scale at which a start has the root mean square of U(0, scale)."""
+    return scale / math.sqrt(3.0) if start == "gaussian" else scale
+
+
+def unit_starts(start: str, runs: int, d: int, width: int, base: int, first: int = 0) -> Any:
+    """U(0) [runs, d, width] at scale 1; run i has the key of its own number."""
+    from saltus.papers.sim import symmetric
+
+    index = np.arange(first, first + runs)
+    return symmetric.starts(index, d, width, start=start, scale=1.0, base=base)
+
+
+def run_flow(
+    a: Any,
+    target: Any,
+    starts: Any,
+    *,
+    time: float,
+    stride: float,
+    how: str = "flow",
+    steps: int | None = None,
+    **options: Any,
+) -> dict[str, Any]:
+    """Every start [n, d, d'] to the given time, with a [d] or [n, d] the rates of the dynamics.
+
+    stride: time step in units of 1 / max(a); `steps` fixes their number instead. `options` as in
+    `symmetric.evolve`.
+    """
+    from saltus._jax import host_devices
+    from saltus.papers.sim import symmetric
+
+    n = len(starts)
+    steps = steps or steps_of(a, time, stride)
+    block = None if host_devices()[0].platform == "cpu" else min(n, WIDEST_BLOCK)
+    return symmetric.evolve(
+        a, target, n, how=how, start=starts, eta=time / steps, steps=steps, block=block, **options
+    )
+
+
+def against_solver(a: Any, target: Any, starts: Any, time: float, stride: float) -> Any:
+    """Largest error of any entry of W along the way, against an adaptive solver at rtol 1e-11 [2, n].
+
+    The second row is the control: the error if each path had been taken for the next start's.
+    """
+    from saltus.papers.sim.law import two_layer
+
+    steps = steps_of(a, time, stride)
+    at = np.unique(np.round(np.linspace(0, steps, CHECK_TIMES)).astype(int))
+    seen = run_flow(a, target, starts, time=time, stride=stride, watch=(), at=at)["path_w"]
+    truth = two_layer.gram(two_layer.flow(starts, a, at * (time / steps), rtol=1e-11, atol=1e-14))
+    truth = np.asarray(truth)
+    return np.stack([np.abs(seen - t).max((1, 2, 3)) for t in (truth, np.roll(truth, 1, axis=0))])
