@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from saltus._lazy import np
-from saltus.papers.sim.studies._census import share
+from saltus.papers.sim.studies._counts import share
 from saltus.report import figure
 
 if TYPE_CHECKING:

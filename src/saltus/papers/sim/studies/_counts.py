@@ -1,0 +1,186 @@
+"""The census of descents computed: one part a setting, kept as counts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from saltus._lazy import np, xr
+from saltus.core import stats
+from saltus.papers.sim.studies import _flows
+from saltus.papers.sim.studies._flows import World
+
+if TYPE_CHECKING:
+    import xarray
+
+    from saltus.core.lab import Lab
+    from saltus.papers.sim.studies.census import Census
+
+__all__ = ["Case", "count", "share", "too_many"]
+
+MOST = 7  # counts of this many descents and more share a bin
+UNSTABLE = 1.05  # eta max(a): gradient descent on U is stable below 1 in the paper's clock
+UNSTABLE_STEPS = 1000
+COARSER = 4  # Euler's time step in units of the integrator's: as much work
+
+
+class Case(NamedTuple):
+    """One setting: the family it belongs to, and where in it."""
+
+    family: str
+    x: float
+    world: World
+    start: str
+    size: float
+    width: int
+    power: int
+
+    @property
+    def name(self) -> str:
+        return f"{self.family} {self.x:g} {self.start} power {self.power}"
+
+    def rates(self) -> Any:
+        return _flows.moment(self.world) ** self.power
+
+    def horizon(self, study: Census) -> float:
+        return _flows.horizon(self.rates(), self.size, study.extra)
+
+    def steps(self, study: Census) -> int:
+        return _flows.steps_of(self.rates(), self.horizon(study), study.stride)
+
+    def starts(self, study: Census, runs: int) -> Any:
+        unit = _flows.unit_starts(self.start, runs, len(self.world.mu), self.width, study.base)
+        return unit * _flows.same_spread(self.start, self.size)
+
+
+def _watch(study: Census) -> tuple[Any, ...]:
+    from saltus.papers.sim import symmetric
+
+    return (symmetric.Descents(study.theta), symmetric.Hits((0.5,)))
+
+
+def _flow(study: Census, case: Case, starts: Any, stride: float, how: str = "flow") -> dict[str, Any]:
+    return _flows.run_flow(
+        case.rates(),
+        case.world.mu,
+        starts,
+        time=case.horizon(study),
+        stride=stride,
+        how=how,
+        watch=_watch(study),
+    )
+
+
+def _one(study: Census, case: Case) -> xarray.Dataset:
+    """Counts of one setting [sign of w_12(0), theta, number of descents], and how many runs did not end."""
+    starts = case.starts(study, study.starts)
+    seen = _flow(study, case, starts, study.stride)
+    negative = np.sum(starts[:, 0] * starts[:, 1], axis=-1) < 0
+    number = np.minimum(seen["descents"], MOST)
+    counts = [
+        [np.bincount(number[chosen, t], minlength=MOST + 1) for t in range(len(study.theta))]
+        for chosen in (negative, ~negative)
+    ]
+    return xr.Dataset(
+        {
+            "count": (("setting", "sign", "theta", "descents"), np.asarray(counts)[None]),
+            "unfinished": ("setting", [int(np.isinf(seen["hit"]).any((1, 2)).sum())]),
+            "steps": ("setting", [case.steps(study)]),
+            "concepts": ("setting", [len(case.world.mu)]),
+        },
+        coords={
+            "family": ("setting", [case.family]),
+            "x": ("setting", [float(case.x)]),
+            "start": ("setting", [case.start]),
+            "power": ("setting", [case.power]),
+            "sign": [-1, 1],
+            "theta": list(study.theta),
+            "descents": np.arange(MOST + 1),
+        },
+    )
+
+
+def _accuracy(study: Census, power: int) -> xarray.Dataset:
+    """The integrator on s = 3: against half its time step, Euler's method and an adaptive solver."""
+    case = Case("concepts", 3, study.spaced(3), "uniform", study.size, 3, power)
+    starts = case.starts(study, study.checked)
+    ways = {"flow": ("flow", 1.0), "half": ("flow", 0.5), "euler": ("gd", COARSER)}
+    counts = [
+        _flow(study, case, starts, finer * study.stride, how)["descents"][:, 0]
+        for how, finer in ways.values()
+    ]
+    at = (case.rates(), case.world.mu)
+    error = _flows.against_solver(*at, starts[: study.solved], case.horizon(study), study.stride)
+    # Steps past the stability limit: the strongest axis never settles, and the detector counts it.
+    eta = UNSTABLE / float(np.max(case.rates()))
+    shaken = _flows.run_flow(
+        *at,
+        starts,
+        time=eta * UNSTABLE_STEPS,
+        stride=1.0,
+        steps=UNSTABLE_STEPS,
+        how="gd",
+        watch=_watch(study),
+    )
+    return xr.Dataset(
+        {
+            "recount": (("accuracy_power", "method", "checked"), np.asarray(counts)[None]),
+            "solver_error": (("accuracy_power", "of", "solved"), error[None]),
+            "unstable": (("accuracy_power", "checked"), shaken["descents"][None, :, 0]),
+        },
+        coords={"accuracy_power": [power], "method": list(ways), "of": ["flow", "other"]},
+    )
+
+
+def count(study: Census, lab: Lab) -> xarray.Dataset:
+    """Every setting and the checks of accuracy, each a part."""
+    cases = study.cases()
+    with lab.progress("settings") as tick:
+        parts = []
+        for number, case in enumerate(cases):
+            parts.append(lab.keep(case.name, lambda case=case: _one(study, case)))
+            tick(number + 1, len(cases) + 2)
+        checks = []
+        for power in (1, 2):
+            checks.append(lab.keep(f"accuracy {power}", lambda power=power: _accuracy(study, power)))
+            tick(len(cases) + power, len(cases) + 2)
+    data = xr.merge([xr.concat(parts, "setting"), xr.concat(checks, "accuracy_power")])
+    data.attrs.update(scale=study.scale, run_steps=study.run_steps())
+    for name, words in (
+        ("count", "starts with so many descents"),
+        ("unfinished", "starts with an axis not learnt at the end"),
+        ("steps", "steps of the integrator"),
+        ("concepts", "number of concepts"),
+        ("recount", "descents of the same starts by other methods"),
+        ("solver_error", "largest difference of an entry of W"),
+        ("unstable", "descents under gradient descent past its stability limit"),
+    ):
+        data[name].attrs.update(long_name=words, units="1")
+    return data
+
+
+def _at(record: xarray.Dataset, family: str, x: float, start: str, power: int) -> xarray.DataArray:
+    found = (record.family == family) & (record.x == x) & (record.start == start) & (record.power == power)
+    return record["count"].isel(setting=int(np.flatnonzero(found.values)[0]))
+
+
+def share(
+    record: xarray.Dataset,
+    family: str,
+    x: float,
+    start: str,
+    power: int,
+    theta: float,
+    least: int,
+    sign: int | None = None,
+) -> stats.Estimate:
+    """The share of starts with at least so many descents, of those with that sign of w_12(0) if one is given."""
+    counts = _at(record, family, x, start, power).sel(theta=theta)
+    counts = counts.sum("sign") if sign is None else counts.sel(sign=sign)
+    return stats.share_of(int(counts.sel(descents=slice(least, None)).sum()), int(counts.sum()))
+
+
+def too_many(record: xarray.Dataset) -> stats.Estimate:
+    """The share of starts with more descents than concepts, at the lowest threshold."""
+    counts = record["count"].isel(theta=0).sum("sign")
+    more = counts.where(counts.descents > record.concepts, 0)
+    return stats.share_of(int(more.sum()), int(counts.sum()))
