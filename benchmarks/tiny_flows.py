@@ -90,7 +90,7 @@ def variants(runs: int, steps: int) -> Iterator[tuple[str, int, int, Callable[[]
     yield "engine, loop", runs, steps, lambda: engine(runs, steps, watch=(), engine="loop")
     one = host_devices()[:1]
     yield "engine, one device", runs, steps, lambda: engine(runs, steps, watch=(), devices=one)
-    yield "engine, flow (RK4)", runs, few, lambda: engine(runs, few, how="flow", watch=())
+    yield "engine, flow (RK4)", runs, steps, lambda: engine(runs, steps, how="flow", watch=())
     yield "engine, recursion on W", runs, steps, lambda: engine(runs, steps, how="recursion", watch=())
     yield "plain vmap", runs, few, lambda: plain_vmap(runs, few)
     yield "PyTorch eager, one run", 1, few, lambda: torch_loop(1, few, device)

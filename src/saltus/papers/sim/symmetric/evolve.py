@@ -20,8 +20,9 @@ from saltus.papers.sim.symmetric.watch import Descents, Diverged, Hits, Lowest, 
 __all__ = ["COMPILER_OPTIONS", "WATCH", "evolve", "starts"]
 
 WATCH: tuple[Watcher, ...] = (Descents(), Hits(), Lowest(), Diverged(), Rises())
-# Runs computed together: on a host their state stays in the first cache, on an accelerator they fill it.
-BLOCK = {"cpu": 128, "gpu": 2**16}
+# Runs computed together: on a host their state stays in the first cache; on a GPU they fill it, unless
+# many kept steps would fill its memory first.
+HOST_BLOCK, GPU_BLOCK, GPU_BLOCK_KEEPING = 128, 2**18, 2**14
 COMPILER_OPTIONS = (("xla_cpu_prefer_vector_width", "512"),)
 LARGEST = 6  # every product is written out: d = 6 already compiles for seconds
 STEPS_ARE_COUNTED_TO = {"float64": 2**53, "float32": 2**24}
@@ -130,7 +131,7 @@ def evolve(
     found = run_many(
         _block(_Setting(d, width, kind, how, tuple(watch), dtype, len(kept), engine, each)),
         runs,
-        block=block or BLOCK["gpu" if on_gpu else "cpu"],
+        block=block or ((GPU_BLOCK if len(kept) < 8 else GPU_BLOCK_KEEPING) if on_gpu else HOST_BLOCK),
         axis=-1,
         chunk=chunk,
         devices=places,

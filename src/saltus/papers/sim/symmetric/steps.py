@@ -77,8 +77,8 @@ def rk4(a: Sequence[Any], eta: Any) -> Step:
             return carry[1]
         # A loop over the four stages, not four stages written out: on a host, in one long expression,
         # the compiler works out the first stages again for every entry of the last.
-        ahead, share = jnp.asarray(AHEAD, u[0].dtype), jnp.asarray(SHARE, u[0].dtype)
-        return jax.lax.fori_loop(0, 4, lambda n, carry: stage(u, carry, ahead[n], share[n]), (u, u))[1]
+        table = jnp.asarray([AHEAD, SHARE], u[0].dtype)
+        return jax.lax.fori_loop(0, 4, lambda n, carry: stage(u, carry, table[0, n], table[1, n]), (u, u))[1]
 
     return step
 
