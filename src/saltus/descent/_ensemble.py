@@ -17,7 +17,8 @@ from saltus.core.errors import BadInput
 __all__ = ["keys", "run_many"]
 
 PyTree = Any
-CALLS_PER_DEVICE = 8  # enough for an even load and a moving progress bar, few enough to cost nothing
+# Portions of the work per device: enough for an even load and a moving progress bar.
+PORTIONS = 8
 
 
 def keys(base: int, index: jax.Array) -> jax.Array:
@@ -45,7 +46,7 @@ def run_many(
     - `runs`: how many, or the indices themselves.
     - `block`: runs computed together. It is the one unit of computation (the last one is padded), so the
       result has the same bits whatever `chunk`, `devices` or the order of completion.
-    - `chunk`: blocks per compiled call; chosen from the memory there is when not given.
+    - `chunk`: blocks handed to a device at a time; chosen from the memory there is when not given.
     - `devices`: one Python thread drives each (compiled calls release the interpreter lock).
     - `progress(done, total)` is called from this thread.
     - `memory`: bytes that may be used; what is free when not given.
@@ -66,27 +67,25 @@ def run_many(
     per_block = sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(shapes))
     budget, on_host = _budget(places, memory)
     chunk = _chunk(chunk, blocks, len(places), per_block, budget, total * (per_block / block + 16), on_host)
-    program = _program(block_fn, block, chunk, compiler_options)
+    program = _program(block_fn, compiler_options)
 
     index = np.arange(total) if isinstance(runs, int | np.integer) else np.asarray(runs, np.int64)
     padded = np.concatenate([index, np.full(blocks * block - total, index[-1])]).reshape(blocks, block)
     gathered = jax.tree.map(lambda leaf: np.empty((total, *_without(leaf.shape, axis)), leaf.dtype), shapes)
 
     def call(start: int, device: jax.Device) -> int:
-        count = min(chunk, blocks - start)
-        rows = np.resize(padded[start : start + count], (chunk, block))
-        with jax.default_device(device):
-            out = program(*jax.device_put((rows, np.int64(count), *args), device))
-            out = jax.device_get(out)
-        first, last = start * block, min((start + count) * block, total)
+        held = jax.device_put(args, device)
+        last = min(start + chunk, blocks)
+        # Calls return before they are done, so the device has the next block when it finishes one.
+        out = [program(jax.device_put(padded[n], device), *held) for n in range(start, last)]
+        for n, block_out in enumerate(out, start):
+            into = slice(n * block, min((n + 1) * block, total))
 
-        def put(into: np.ndarray, part: np.ndarray) -> None:
-            # [chunk, block, ...] or [chunk, ..., block] -> [runs, ...]
-            rows_first = np.moveaxis(part, axis + 1 if axis == 0 else -1, 1)[:count]
-            into[first:last] = rows_first.reshape(-1, *rows_first.shape[2:])[: last - first]
+            def put(whole: np.ndarray, part: jax.Array, into: slice = into) -> None:
+                whole[into] = np.moveaxis(np.asarray(part), axis, 0)[: into.stop - into.start]
 
-        jax.tree.map(put, gathered, out)
-        return last - first
+            jax.tree.map(put, gathered, block_out)
+        return min(last * block, total) - start * block
 
     done = 0
     for finished in _spread(call, range(0, blocks, chunk), places):
@@ -97,24 +96,10 @@ def run_many(
 
 
 @lru_cache(maxsize=64)
-def _program(
-    block_fn: Callable[..., PyTree], block: int, chunk: int, options: tuple[tuple[str, Any], ...]
-) -> Callable[..., PyTree]:
-    """`chunk` blocks one after another in one compiled call; the first `count` of them are computed."""
-
-    def blocks(index: jax.Array, count: jax.Array, *args: PyTree) -> PyTree:
-        shapes = jax.eval_shape(block_fn, index[0], *args)
-
-        def body(i: jax.Array, out: PyTree) -> PyTree:
-            # The barrier keeps the storing out of the computing, and the bound known only at run time
-            # keeps the loop a loop: one and the same body is compiled whatever the chunk.
-            value = jax.lax.optimization_barrier(block_fn(index[i], *args))
-            return jax.tree.map(lambda o, v: jax.lax.dynamic_update_index_in_dim(o, v, i, 0), out, value)
-
-        empty = jax.tree.map(lambda leaf: jnp.zeros((chunk, *leaf.shape), leaf.dtype), shapes)
-        return jax.lax.fori_loop(0, count, body, empty)
-
-    return jax.jit(blocks, compiler_options=dict(options) or None)
+def _program(block_fn: Callable[..., PyTree], options: tuple[tuple[str, Any], ...]) -> Callable[..., PyTree]:
+    # One block to a compiled call. Several in one loop would save some microseconds each, but a compiler
+    # that sees the loop rounds the body differently for different lengths.
+    return jax.jit(block_fn, compiler_options=dict(options) or None)
 
 
 def _spread(
@@ -188,9 +173,8 @@ def host_memory() -> int:
 def _chunk(
     asked: int | None, blocks: int, devices: int, per_block: int, budget: int, result: float, on_host: bool
 ) -> int:
-    """Blocks per call: a few calls per device, and what all of them hold at once within the budget."""
-    # A call's output exists twice while it is copied into the result.
-    sharing = 2 * devices if on_host else 2
+    """Blocks at a time: a few portions per device, and what they hold at once within the budget."""
+    sharing = devices if on_host else 1  # the host's memory is one, an accelerator's its own
     room = budget - result if on_host else budget
     if (asked or 1) * per_block * sharing > room or (not on_host and result > host_memory()):
         need = result + (asked or 1) * per_block * sharing
@@ -200,7 +184,6 @@ def _chunk(
         )
     if asked is not None:
         return min(asked, blocks)
-    even = max(1, blocks // (devices * CALLS_PER_DEVICE))
+    even = max(1, blocks // (devices * PORTIONS))
     fits = int(room // (2 * per_block * sharing)) if per_block else even
-    # A power of two, so that sweeps of different sizes share compiled programs.
-    return 1 << (max(1, min(even, fits)).bit_length() - 1)
+    return max(1, min(even, fits))

@@ -61,7 +61,7 @@ def test_steps_follow_a_plain_loop(how, d, width):
         np.testing.assert_allclose(
             found["path_train"][run], two_layer.training_loss(path, a), rtol=1e-9, atol=1e-14
         )
-        np.testing.assert_array_equal(found["w"][run], found["path_w"][run, -1])
+        np.testing.assert_allclose(found["w"][run], found["path_w"][run, -1], rtol=1e-14)
 
 
 def test_the_flow_agrees_with_an_adaptive_solver():

@@ -38,6 +38,11 @@ class Watcher(Protocol):
     def result(self, state: State, view: View) -> dict[str, Any]: ...
 
 
+def _slack(asked: float, like: Any) -> float:
+    """The asked slack, but never within what rounding alone does in this precision."""
+    return max(asked, 8 * float(jnp.finfo(like.dtype).eps))
+
+
 def _first(known: Any, happens: Any, step: Any) -> Any:
     """The number of the first step at which it happens; steps only grow, so the least is the first."""
     return jnp.where(happens, jnp.minimum(known, step), known)
@@ -159,7 +164,8 @@ class Diverged:
 class Rises:
     """Steps at which the training loss rose by more than `slack` of its start, and its largest rise.
 
-    Results: `train_rises` [B]; `train_rise` [B], in units of the start and never below 0.
+    Results: `train_rises` [B]; `train_rise` [B], in units of the start and never below 0. The slack is at
+    least 8 units of rounding.
     """
 
     slack: float = 1e-12
@@ -171,7 +177,7 @@ class Rises:
     def update(self, state: State, view: View) -> State:
         first, before, count, most = state
         rise = view.train - before
-        count = jnp.where(rise > self.slack * first, count + 1, count)
+        count = jnp.where(rise > _slack(self.slack, first) * first, count + 1, count)
         return first, view.train, count, jnp.where(rise > most, rise, most)
 
     def result(self, state: State, view: View) -> dict[str, Any]:
@@ -182,7 +188,7 @@ class Rises:
 class Cone:
     """The first step at which W has an eigenvalue below -slack: it has left the cone of PSD matrices.
 
-    Results: `indefinite_step` [B]. Rounding alone reaches about 1e-16 |W|, so the slack must not be 0.
+    Results: `indefinite_step` [B]. Rounding alone reaches about 1e-16 |W|: the slack is at least 8 units of it.
     """
 
     slack: float = 1e-12
@@ -191,7 +197,7 @@ class Cone:
         return jnp.full_like(view.loss, jnp.inf)
 
     def update(self, state: State, view: View) -> State:
-        return _first(state, ~positive(view.w, self.slack), view.step)
+        return _first(state, ~positive(view.w, _slack(self.slack, view.loss)), view.step)
 
     def result(self, state: State, view: View) -> dict[str, Any]:
         return {"indefinite_step": state}
