@@ -47,7 +47,9 @@ def lines(ax: Any, study: Census, record: xarray.Dataset, family: str, xs: Any, 
             colour = figure.COLOURS[power - 1]
             ax.plot(xs, mid, linestyle=style, marker="o", markersize=3, color=colour,
                     label=f"{NAMES[power]}, θ = {theta:g}")  # fmt: skip
-            ax.fill_between(xs, [e.low for e in found], [e.high for e in found], color=colour, alpha=0.15, lw=0)
+            ax.fill_between(
+                xs, [e.low for e in found], [e.high for e in found], color=colour, alpha=0.15, lw=0
+            )
     ax.set(ylabel=f"share with {least} or more descents", ylim=(-0.02, 1.02))
 
 

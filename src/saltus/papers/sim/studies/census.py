@@ -52,7 +52,7 @@ PUBLISHED = {
 )
 @dataclass(frozen=True)
 class Census:
-    """Repeated descents are common because starts are non-negative, and rare ones stay rare.
+    """Repeated descents are common from non-negative starts and not from Gaussian ones.
 
     Every start of the two-layer symmetric model is followed along its exact flow until all is learnt, and
     the descents of the loss at x̂ are counted with hysteresis: against the number of concepts (mu = 1, 1.5, 2,
@@ -71,8 +71,12 @@ class Census:
     concepts: tuple[int, ...] = setting((2, 3, 4, 5, 6), "numbers of concepts s", low=2, high=6)
     spacing: float = setting(0.5, "difference of neighbouring signals; the weakest is 1", above=0)
     sigma: float = setting(0.05, "standard deviation of every cluster", low=0)
-    size: float = setting(0.1, "starts are U(0, size), or Gaussian with the same mean square", above=0, high=1)
-    sizes: tuple[float, ...] = setting((0.3, 0.1, 0.01, 0.001, 0.0001), "sizes swept at s = 2", above=0, high=1)
+    size: float = setting(
+        0.1, "starts are U(0, size), or Gaussian with the same mean square", above=0, high=1
+    )
+    sizes: tuple[float, ...] = setting(
+        (0.3, 0.1, 0.01, 0.001, 0.0001), "sizes swept at s = 2", above=0, high=1
+    )
     ratios: tuple[float, ...] = setting((1.1, 1.25, 1.5, 2.0, 3.0, 5.0), "ratios mu_2 / mu_1 swept", above=1)
     widths: tuple[int, ...] = setting((1, 2, 3, 4, 6, 12), "widths d' swept at s = 3", low=1)
     theta: tuple[float, ...] = setting((0.001, 0.01), "least leg of a descent, in units of L(0)", above=0)
@@ -131,7 +135,10 @@ class Census:
     def claims(self, record: xarray.Dataset, law: None) -> Iterator[Claim]:
         p, low = self.power, self.theta[0]
         first, last = min(self.concepts), max(self.concepts)
-        size, small = max(self.sizes, key=lambda x: -abs(x - 0.1)), min(self.sizes, key=lambda x: abs(x - 1e-3))
+        size, small = (
+            max(self.sizes, key=lambda x: -abs(x - 0.1)),
+            min(self.sizes, key=lambda x: abs(x - 1e-3)),
+        )
 
         def of(family: str, x: float, least: int, start: str = "uniform", power: int = p, theta: float = low,
                sign: int | None = None) -> stats.Estimate:  # fmt: skip
@@ -156,6 +163,8 @@ class Census:
                 of("width", width, width + 1),
                 1e-3,
                 control=(f"d' = 3, more than {width}", of("width", 3, width + 1)),
+                expected=False,
+                because="a start of rank 2 can fall three times: about 1% do at theta 0.1%, also at 10^4 starts",
             )
         yield claim.above(
             "non-negative",
@@ -171,7 +180,7 @@ class Census:
                 of("concepts", 2, 2, "gaussian", sign=-1),
                 0.05,
                 control=("with w_12(0) > 0", of("concepts", 2, 2, "gaussian", sign=1)),
-                )
+            )
         yield claim.below(
             "smaller-starts",
             f"two descents at start size {small:g}, theta {self.theta[1]:.2%} (share)",
@@ -214,7 +223,10 @@ class Census:
             f"starts whose count changes at half the time step, theta {low:.2%} (share over both dynamics)",
             stats.share(changed.sel(method="half").values),
             0.02,
-            control=("Euler's method at four times the time step", stats.share(changed.sel(method="euler").values)),
+            control=(
+                "Euler's method at four times the time step",
+                stats.share(changed.sel(method="euler").values),
+            ),
         )
         yield claim.below(
             "solver",
@@ -228,4 +240,3 @@ class Census:
         from saltus.papers.sim.studies import _count_pictures
 
         return _count_pictures.census(self, record)
-
