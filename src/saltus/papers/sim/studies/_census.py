@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from saltus._lazy import np, xr
@@ -14,9 +15,10 @@ if TYPE_CHECKING:
     from saltus.core.lab import Lab
     from saltus.core.stats import Estimate
 
-__all__ = ["KEEP", "census", "chosen", "describe", "first_moves", "law", "shares"]
+__all__ = ["KEEP", "census", "chosen", "describe", "law", "shares", "which"]
 
 KEEP = 64  # paths kept
+ENOUGH = 24  # of them for an interval that can decide something
 PIECE = 4096  # starts whose paths are in memory at once
 
 
@@ -26,7 +28,7 @@ def census(study: Symmetric, lab: Lab) -> xarray.Dataset:
     **Returns:** by `how` and `start`: `descents` [theta], `half_time` and `end` [axis], `end_loss`,
     `negative_at` and `diverged_at` (times, infinite for never); `control_descents` [control, twin, theta], of
     diagonal starts and of starts with both signs; `U0`; and of up to 64 starts (`member`) with as many
-    descents as concepts at the largest theta at which there are any (`picked_theta`): `W`, `loss`, `train`.
+    descents as concepts at `picked_theta`, after the one to show: `W`, `loss`, `train`. See `pick`.
     """
     U0 = study.draw_starts(study.starts)
     ways = list(dict.fromkeys([study.dynamics, "flow", "recursion"]))
@@ -35,12 +37,18 @@ def census(study: Symmetric, lab: Lab) -> xarray.Dataset:
         tick(1, len(ways))
         counts = [first[COUNTED]]
         for number, how in enumerate(ways[1:], 2):
-            counts.append(lab.keep(how, lambda how=how: _counts(study, study.evolve(U0, how), how)))
+            counts.append(lab.keep(how, partial(_other, study, U0, how)))
             tick(number, len(ways))
     data = first.drop_vars(COUNTED).drop_vars("how").merge(xr.concat(counts, "how"))
     data["U0"] = (("start", "axis", "column"), U0)
     d = study.dim
-    return describe(data.assign_coords(start=np.arange(len(U0)), theta=list(THETAS), axis=np.arange(1, d + 1)))
+    return describe(
+        data.assign_coords(start=np.arange(len(U0)), theta=list(THETAS), axis=np.arange(1, d + 1))
+    )
+
+
+def _other(study: Symmetric, U0: Any, how: str) -> xarray.Dataset:
+    return _counts(study, study.evolve(U0, how), how)
 
 
 COUNTED = ["descents", "half_time", "end", "end_loss", "negative_at", "diverged_at"]
@@ -81,7 +89,8 @@ def _with_paths(study: Symmetric, U0: Any) -> xarray.Dataset:
         for k in ("descents", "hit", "w", "loss", "negative_step", "diverged_step")
     }
     seen = whole["descents"][:n]
-    theta, members = pick(seen, whole["diverged_step"][:n], study.s)
+    theta, members, shown = pick(seen, whole["diverged_step"][:n], study.s)
+    members = np.concatenate([[shown], members])
     paths = {
         k: np.stack([found[i // PIECE][f"path_{k}"][i % PIECE] for i in members])
         for k in ("w", "loss", "train")
@@ -95,21 +104,29 @@ def _with_paths(study: Symmetric, U0: Any) -> xarray.Dataset:
     data["loss"] = (("member", "time"), paths["loss"])
     data["train"] = (("member", "time"), paths["train"])
     data["picked_theta"] = ((), theta)
+    data["shown_theta"] = (
+        (),
+        max([t for t, n in zip(THETAS[:2], seen[shown], strict=False) if n == study.s] or [theta]),
+    )
     return data.assign_coords(member=members, time=found[0]["time"], control=["diagonal", "both signs"])
 
 
-def pick(descents: Any, diverged: Any, wanted: int) -> tuple[float, Any]:
-    """The first starts with that many descents at the largest theta at which there are any, else the most.
+def pick(descents: Any, diverged: Any, wanted: int) -> tuple[float, Any, int]:
+    """Threshold, starts for the claims, and the start to show.
 
-    descents [start, theta], diverged [start]: infinite for never; starts that diverge are passed over.
+    The first starts with that many descents at the largest theta at which there are enough; to be shown, the
+    first at the largest theta at which there is any. Starts that diverge are passed over, and where no start
+    has that many descents, those with the most are taken. descents [start, theta], diverged [start].
     """
     well = ~np.isfinite(diverged)
-    for number in (1, 0):
-        hits = np.flatnonzero((descents[:, number] == wanted) & well)
-        if hits.size:
-            return THETAS[number], hits[:KEEP]
+    hits = [np.flatnonzero((descents[:, k] == wanted) & well) for k in (1, 0)]
+    shown = next((int(h[0]) for h in hits if h.size), -1)
+    for theta, found in zip((THETAS[1], THETAS[0]), hits, strict=True):
+        if found.size >= ENOUGH or (theta == THETAS[0] and found.size):
+            return theta, found[:KEEP], shown
     most = np.where(well, descents[:, 0], -1)
-    return THETAS[0], np.flatnonzero(most == most.max())[:KEEP]
+    found = np.flatnonzero(most == most.max())[:KEEP]
+    return THETAS[0], found, int(found[0])
 
 
 def chosen(study: Symmetric, record: xarray.Dataset) -> xarray.Dataset:
@@ -122,12 +139,12 @@ def shares(descents: Any, number: int) -> Estimate:
     return stats.share(np.asarray(descents) >= number)
 
 
-def first_moves(study: Symmetric, record: xarray.Dataset) -> str:
+def which(study: Symmetric, record: xarray.Dataset) -> str:
     """Which start is shown and why, in words."""
-    theta = float(record.picked_theta)
-    counts = chosen(study, record).descents.sel(start=record.member[0], theta=theta)
+    theta = float(record.shown_theta)
+    counts = int(chosen(study, record).descents.sel(start=record.member[0], theta=theta))
     return (
-        f"shown: start {int(record.member[0])}, the first of {record.sizes['start']} with {int(counts)} "
+        f"shown: start {int(record.member[0])}, the first of {record.sizes['start']} with {counts} "
         f"descent{'s' if counts != 1 else ''} at θ = {theta:.1%}"
     )
 
@@ -176,6 +193,7 @@ WORDS = {
     "loss": ("loss at the test point", "1"),
     "train": ("training loss", "1"),
     "picked_theta": ("threshold at which the paths were picked", "1"),
+    "shown_theta": ("threshold at which the first path has as many descents as concepts", "1"),
     "U0": ("start", "1"),
     "time": ("time in the paper's clock", "time"),
 }
