@@ -134,7 +134,7 @@ class StrongerFirst(OneLayerPaths):
     "sim/fig2b",
     cites="yang2025dynamics",
     figure="2(b)",
-    cost="a few seconds on two cores",
+    cost="15 s on two cores",
     checks=(
         "with equal spreads the stronger signal is ahead",
         "a diverse enough weaker signal is ahead instead",
