@@ -188,7 +188,7 @@ class Rises:
 class Cone:
     """The first step at which W has an eigenvalue below -slack: it has left the cone of PSD matrices.
 
-    Results: `indefinite_step` [B]. Rounding alone reaches about 1e-16 |W|: the slack is at least 8 units of it.
+    Results: `indefinite_step` [B]. The slack is at least 8 units of rounding.
     """
 
     slack: float = 1e-12
