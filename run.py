@@ -83,7 +83,7 @@ def main() -> int:
     if verb == "bench":
         return run(PYTHON, HERE / "benchmarks" / "run.py", *rest)
     slow = [] if verb == "test" else ["-m", "slow or not slow"]
-    return run(PYTHON, "-m", "pytest", "-n", "2", "-q", *slow, *rest)
+    return run(PYTHON, "-m", "pytest", "-n", "2", "--dist", "loadfile", "-q", *slow, *rest)
 
 
 if __name__ == "__main__":

@@ -9,8 +9,9 @@ import pytest
 from saltus._jax import jax, jnp
 from saltus.core.errors import BadInput
 from saltus.papers.sim.training import Protocol, batches, linear, protocol, train
-from saltus.papers.sim.training.learners import layers_at_start, learner
+from saltus.papers.sim.training.learners import layers_at_start, learner, number_count
 from saltus.papers.sim.training.linear import Layer, State
+from saltus.papers.sim.training.tables import of_points
 from saltus.papers.sim.world import World, streams
 
 
@@ -57,8 +58,10 @@ def descend(settings, path, seed=0):
 
     @jax.jit
     def run(layers, y, q, factor, lr):
-        net = learner(settings, path, layers, y, q, factor, lr)
-        table = net.prepare(jnp.arange(len(y))[::-1])
+        by_moments = path == "reduced" and not settings.nonlinear
+        table = of_points(replace(settings, epochs=1), by_moments, y, lambda _: jnp.arange(len(y))[::-1])
+        net = learner(settings, path, layers, {**table, "axes": q}, factor, lr)
+        table = net.prepare(table["epoch"][0])
 
         def epoch(state, _):
             state, _ = jax.lax.scan(lambda state, batch: (net.step(state, batch), None), state, table)
@@ -103,8 +106,9 @@ def test_training_is_the_loop_one_would_write(activation, shuffle, path):
     )
     key = jax.random.fold_in(jax.random.key(5), 11)
     *_, init, orders = streams(key)
+    raw = jax.random.uniform(init, (number_count(settings),), float, -1, 1)
     x = np.asarray(world.sample(key)[0])
-    layers = [[np.array(a) for a in layer] for layer in layers_at_start(settings, init, 1.0)]
+    layers = [[np.array(a) for a in layer] for layer in layers_at_start(settings, raw, 1.0)]
     target, seen = np.asarray(world.rotation(key)) @ world.test_point(), []
     bend = (lambda a: np.maximum(a, 0)) if activation == "relu" else (lambda a: a)
 

@@ -197,7 +197,7 @@ class ComponentOrder:
         ax.axhline(0.5, color=figure.MUTED, linestyle=":", linewidth=0.9)
         ax.text(0, 0.51, "chance", fontsize=7, color=figure.MUTED)
         ax.set(xlabel="epoch", ylabel="share of pairs in order", ylim=(0.45, 1.02))
-        ax.legend(loc="lower right")
+        ax.legend(loc="center right")
         proper = pairs(bits, origin=False)
         least = stats.mean(in_order(record.loss.sel(epoch=slice(1, None)).values, proper).min(axis=1))
         figure.finding(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from saltus._jax import jax, jnp
 
-__all__ = ["cut", "moments", "shuffled", "weights"]
+__all__ = ["cut", "lift", "moments", "shuffled", "weights"]
 
 
 def shuffled(key: jax.Array, n: int) -> jax.Array:
@@ -28,6 +28,11 @@ def weights(n: int, batch: int, count: int) -> jax.Array:
     """Each point's share [count, batch] in the mean over its batch, 0 where there is no point."""
     real = cut(jnp.ones(n), batch, count)
     return real / real.sum(axis=1, keepdims=True)
+
+
+def lift(z: jax.Array, bias: bool) -> jax.Array:
+    """Points [n, s], with a coordinate that is always 1 for the bias if there is one."""
+    return jnp.concatenate([z, jnp.ones((len(z), 1), z.dtype)], axis=1) if bias else z
 
 
 def moments(points: jax.Array, share: jax.Array) -> jax.Array:

@@ -11,14 +11,14 @@ from saltus.papers.sim.training import batches, linear, points
 from saltus.papers.sim.training.linear import Layer
 from saltus.papers.sim.training.protocol import Protocol
 
-__all__ = ["Learner", "layers_at_start", "learner"]
+__all__ = ["Learner", "layers_at_start", "learner", "number_count"]
 
 
 class Learner(NamedTuple):
     """One run's network and what can be done with it; `state` and `batch` are pytrees of its own.
 
     - `start`: the state before training.
-    - `prepare(order [N])`: an epoch's batches, steps first.
+    - `prepare(item)`: an epoch's batches, steps first, from its item of the run's tables.
     - `step(state, batch)`: the state after one update.
     - `watch(state, z [p, s])`: errors f(x) - x [p, d] at the points x = Q z.
     - `train_loss(state)`: the training loss over all points.
@@ -31,17 +31,27 @@ class Learner(NamedTuple):
     train_loss: Callable[[Any], jax.Array]
 
 
-def layers_at_start(shape: Protocol, key: jax.Array, scale: jax.Array) -> tuple[Layer, ...]:
-    """Layers drawn like PyTorch's default: uniform within 1/sqrt(fan-in), times `scale`."""
-    d, h = shape.world.dim, shape.width
-    sizes = [d, *[h] * (shape.depth - 1), d]
-    # One draw for all layers, which compiles in a fraction of the time of one for each; in float64 and
-    # rounded later, so that both precisions start from the same network.
-    count = sum(out * (into + shape.bias) for into, out in itertools.pairwise(sizes))
-    drawn, used, layers = jax.random.uniform(key, (count,), float, -1, 1), 0, []
-    for into, out in itertools.pairwise(sizes):
+def _sizes(shape: Protocol) -> list[tuple[int, int]]:
+    """Inputs and outputs of every layer."""
+    widths = [shape.world.dim, *[shape.width] * (shape.depth - 1), shape.world.dim]
+    return list(itertools.pairwise(widths))
+
+
+def number_count(shape: Protocol) -> int:
+    """Weights and biases of a network."""
+    return sum(out * (into + shape.bias) for into, out in _sizes(shape))
+
+
+def layers_at_start(shape: Protocol, raw: jax.Array, scale: jax.Array) -> tuple[Layer, ...]:
+    """Layers like PyTorch's default, uniform within 1/sqrt(fan-in), times `scale`.
+
+    `raw`: uniform numbers in (-1, 1), one for each weight and bias; in float64 and rounded later, so that
+    both precisions start from the same network.
+    """
+    used, layers = 0, []
+    for into, out in _sizes(shape):
         size = out * (into + shape.bias)
-        block = scale / into**0.5 * drawn[used : used + size].reshape(out, into + shape.bias)
+        block = scale / into**0.5 * raw[used : used + size].reshape(out, into + shape.bias)
         layers.append(Layer(block[:, :into], block[:, into] if shape.bias else None))
         used += size
     return tuple(layers)
@@ -51,42 +61,30 @@ def learner(
     shape: Protocol,
     path: str,
     layers: tuple[Layer, ...],
-    y: jax.Array,
-    q: jax.Array,
+    table: dict[str, jax.Array],
     factor: jax.Array,
     lr: jax.Array,
 ) -> Learner:
-    """The run of `layers` on points y [N, s] along axes Q [d, s], by the "reduced" or the "plain" path."""
+    """The run of `layers` on one seed's `table` (see `tables`), by the "reduced" or the "plain" path."""
     dtype = jnp.dtype(shape.precision)
-    if path == "reduced" and not shape.nonlinear:
-        made = _by_moments
-    elif path == "reduced":
-        made, layers = _by_points, points.reduce_first(layers, q)
-    else:
-        made = _by_points
-    y, q, factor, lr = (jnp.asarray(a, dtype) for a in (y, q, factor, lr))
-    return made(shape, path, jax.tree.map(lambda a: a.astype(dtype), layers), y, q, factor, lr)
+    if path == "reduced" and shape.nonlinear:
+        layers = points.reduce_first(layers, table["axes"])
+    layers = jax.tree.map(lambda a: a.astype(dtype), layers)
+    q, factor, lr = (jnp.asarray(a, dtype) for a in (table["axes"], factor, lr))
+    if "whole" in table:
+        return _by_moments(shape, layers, table["whole"], q, factor, lr)
+    return _by_points(shape, path, layers, table["y"], q, factor, lr)
 
 
 def _by_moments(
     shape: Protocol,
-    path: str,
     layers: tuple[Layer, ...],
-    y: jax.Array,
+    whole: jax.Array,
     q: jax.Array,
     factor: jax.Array,
     lr: jax.Array,
 ) -> Learner:
-    share = batches.weights(len(y), shape.batch, shape.steps_per_epoch).astype(y.dtype)
-
-    def lift(z: jax.Array) -> jax.Array:
-        return jnp.concatenate([z, jnp.ones((len(z), 1), z.dtype)], axis=1) if shape.bias else z
-
-    lifted, goal = lift(y), linear.target(q, shape.bias)
-    whole = lifted.T @ lifted / len(y)
-
-    def prepare(order: jax.Array) -> jax.Array:
-        return batches.moments(batches.cut(lifted[order], shape.batch, shape.steps_per_epoch), share)
+    goal = linear.target(q, shape.bias)
 
     def train_loss(state: linear.State) -> jax.Array:
         rows = linear.residual(state, goal)
@@ -94,9 +92,9 @@ def _by_moments(
 
     return Learner(
         start=linear.reduce_layers(layers, q),
-        prepare=prepare,
+        prepare=lambda moments: moments,
         step=lambda state, moment: linear.step(state, moment, goal, factor, lr),
-        watch=lambda state, z: lift(z) @ linear.residual(state, goal),
+        watch=lambda state, z: batches.lift(z, shape.bias) @ linear.residual(state, goal),
         train_loss=train_loss,
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -12,14 +12,14 @@ import numpy as np
 from saltus._jax import host_devices, jax, jnp
 from saltus.core.errors import BadInput
 from saltus.descent._ensemble import host_memory, run_many
-from saltus.papers.sim.training import batches
 from saltus.papers.sim.training.learners import layers_at_start, learner
 from saltus.papers.sim.training.protocol import Protocol
-from saltus.papers.sim.world import draw, streams
+from saltus.papers.sim.training.tables import seed_bytes, tables
 
 __all__ = ["PATHS", "train"]
 
 PATHS = ("auto", "reduced", "plain")
+TABLES = 2**28  # bytes of tables at a time
 
 
 def train(
@@ -57,7 +57,9 @@ def train(
     points = _points(watch, protocol)
     block = block or _block(protocol)
     _check_memory(protocol, block)
-    program = _program(_shape(protocol), "reduced" if path == "auto" else path, train_loss)
+    shape, chosen = _shape(protocol), "reduced" if path == "auto" else path
+    by_moments = chosen == "reduced" and not shape.nonlinear
+    program = _program(shape, chosen, train_loss)
     numbers = {
         "base": np.uint32(base),
         "mu": protocol.world.test_point(),
@@ -68,21 +70,24 @@ def train(
         "watch": points,
         "at": steps,
     }
-    seen = run_many(
-        program,
-        seeds,
-        block=block,
-        devices=_places(),
-        args=(numbers,),
-        progress=progress,
-    )
+    own = _own(seeds)
+    _check_results(len(own), len(steps), len(points), protocol.world.s)
+    places = _places()
+    seen: list[dict[str, np.ndarray]] = []
+    for group in _groups(own, block, seed_bytes(shape, by_moments)):
+        table = tables(shape, by_moments, group, numbers, block=block, devices=places)
+        after = partial(_report, progress, len(own), sum(len(s["nearest"]) for s in seen))
+        found = run_many(
+            program, len(group), block=block, devices=places, args=(numbers, table), progress=after
+        )
+        seen.append({**found, "nearest": table["nearest"], "discarded": table["discarded"]})
     each_epoch = np.arange(protocol.epochs + 1) * protocol.steps_per_epoch
     return {
-        "seed": np.arange(seeds) if isinstance(seeds, int | np.integer) else np.asarray(seeds),
+        "seed": own,
         "step": steps,
         "point": points,
         "train_step": each_epoch,
-        **seen,
+        **{name: np.concatenate([s[name] for s in seen]) for name in seen[0]},
     }
 
 
@@ -90,27 +95,24 @@ def train(
 def _program(shape: Protocol, path: str, train_loss: bool) -> Callable[..., dict[str, jax.Array]]:
     """A block of runs; the same object, hence compiled once, for all protocols of one shape."""
 
-    def block(index: jax.Array, numbers: dict[str, jax.Array]) -> dict[str, jax.Array]:
-        return jax.vmap(lambda i: _one(shape, path, train_loss, i, numbers))(index)
+    def block(
+        index: jax.Array, numbers: dict[str, jax.Array], table: dict[str, jax.Array]
+    ) -> dict[str, jax.Array]:
+        rows = jax.tree.map(lambda a: a[index], table)
+        return jax.vmap(lambda row: _one(shape, path, train_loss, row, numbers))(rows)
 
     return block
 
 
 def _one(
-    shape: Protocol, path: str, train_loss: bool, index: jax.Array, numbers: dict[str, jax.Array]
+    shape: Protocol, path: str, train_loss: bool, table: dict[str, jax.Array], numbers: dict[str, jax.Array]
 ) -> dict[str, jax.Array]:
-    """One run."""
-    world, mu = shape.world, numbers["mu"]
-    key = jax.random.fold_in(jax.random.key(numbers["base"]), index)
-    data = draw(key, world, mu, numbers["sigma"])
-    *_, init, orders = streams(key)
-    layers = layers_at_start(shape, init, numbers["scale"])
-    net = learner(shape, path, layers, data.y, data.axes, numbers["factor"], numbers["lr"])
+    """One run on its table."""
+    layers = layers_at_start(shape, table["raw"], numbers["scale"])
+    net = learner(shape, path, layers, table, numbers["factor"], numbers["lr"])
     dtype = jnp.dtype(shape.precision)
-    z, axes = jnp.concatenate([mu[None], numbers["watch"]]).astype(dtype), data.axes.astype(dtype)
-
-    def order(epoch: jax.Array | int) -> jax.Array:
-        return batches.shuffled(jax.random.fold_in(orders, epoch), world.size)
+    z = jnp.concatenate([numbers["mu"][None], numbers["watch"]]).astype(dtype)
+    axes = table["axes"].astype(dtype)
 
     def look(state: Any) -> tuple[jax.Array, jax.Array]:
         error = net.watch(state, z)  # [1 + p, d]
@@ -119,15 +121,15 @@ def _one(
     def step(state: Any, batch: Any) -> tuple[Any, Any]:
         return net.step(state, batch), look(state)
 
-    once = net.prepare(order(0)) if shape.shuffle == "once" else None
+    once = net.prepare(table["epoch"][0]) if shape.shuffle == "once" else None
 
-    def epoch(state: Any, number: jax.Array) -> tuple[Any, Any]:
-        table = net.prepare(order(number)) if once is None else once
+    def epoch(state: Any, item: jax.Array | None) -> tuple[Any, Any]:
         before = net.train_loss(state) if train_loss else jnp.nan
-        state, seen = jax.lax.scan(step, state, table)
+        state, seen = jax.lax.scan(step, state, once if item is None else net.prepare(item))
         return state, (seen, before)
 
-    state, (seen, trained) = jax.lax.scan(epoch, net.start, jnp.arange(shape.epochs))
+    items = table["epoch"] if once is None else None
+    state, (seen, trained) = jax.lax.scan(epoch, net.start, items, length=shape.epochs)
     # [epochs, steps, ...] -> [epochs * steps + 1, ...]
     outputs, losses = jax.tree.map(
         lambda all_, last: jnp.concatenate([all_.reshape(-1, *all_.shape[2:]), last[None]]), seen, look(state)
@@ -138,13 +140,22 @@ def _one(
         "output": outputs[at, 1:],
         "loss": losses[at, 1:],
         "loss_test": losses[at, 0],
-        "nearest": data.nearest,
-        "discarded": data.discarded,
         "diverged_at": jnp.where(jnp.any(lost), jnp.argmax(lost), -1),
     }
     if train_loss:
         result["loss_train"] = jnp.append(trained, net.train_loss(state))
     return result
+
+
+def _groups(seeds: np.ndarray, block: int, each: int) -> list[np.ndarray]:
+    """Seeds in groups whose tables fit in a modest part of memory."""
+    size = max(1, TABLES // max(1, each) // block) * block
+    return [seeds[start : start + size] for start in range(0, len(seeds), size)]
+
+
+def _report(progress: Callable[[int, int], None] | None, total: int, before: int, done: int, of: int) -> None:
+    if progress is not None:
+        progress(before + done, total)
 
 
 def _shape(protocol: Protocol) -> Protocol:
@@ -178,6 +189,27 @@ def _check_memory(protocol: Protocol, block: int) -> None:
         raise BadInput(
             f"{protocol.world.size} training points for {block} seeds at once need {need / 2**30:.3g} GiB "
             f"of memory and {free / 2**30:.3g} GiB are free; ask for fewer points"
+        )
+
+
+def _own(seeds: int | Sequence[int] | np.ndarray) -> np.ndarray:
+    if isinstance(seeds, int | np.integer):
+        if not 1 <= seeds <= 2**32:
+            raise BadInput(f"seeds must be between 1 and 2**32; got {seeds}")
+        _check_results(int(seeds), 1, 1, 1)
+        return np.arange(seeds)
+    own = np.asarray(seeds)
+    if own.size == 0:
+        raise BadInput("there are no seeds; give at least one")
+    return own
+
+
+def _check_results(seeds: int, steps: int, points: int, s: int) -> None:
+    need, free = 8 * seeds * steps * (points * (s + 1) + 1), host_memory()
+    if need > free:
+        raise BadInput(
+            f"{seeds} seeds seen at {steps} steps need {need / 2**30:.3g} GiB of memory and "
+            f"{free / 2**30:.3g} GiB are free; ask for fewer seeds, or for fewer steps with at="
         )
 
 
