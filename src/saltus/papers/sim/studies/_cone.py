@@ -181,13 +181,17 @@ def compute(study: Recursion, lab: Lab) -> xarray.Dataset:
 
 
 def slope(etas: Any, counts: Any, runs: int) -> stats.Estimate:
-    """Exponent of a share's power law in eta, by least squares weighted with binomial errors of its log."""
+    """Exponent k of a share that grows as 1 - exp(-c eta^k), by weighted least squares.
+
+    The law is a power of small shares; -ln(1 - share) is the share while it is small and does not saturate.
+    """
     etas, counts = np.asarray(etas, float), np.asarray(counts, float)
     used = (counts > 0) & (counts < runs)
     if used.sum() < 2:
         return stats.Estimate(float("nan"), -np.inf, np.inf, runs)
-    x, y, share = np.log(etas[used]), np.log(counts[used] / runs), counts[used] / runs
-    weight = runs * share / (1 - share)
+    x, share = np.log(etas[used]), counts[used] / runs
+    y = np.log(-np.log1p(-share))
+    weight = runs * (1 - share) * np.log1p(-share) ** 2 / share  # one over the binomial variance of y
     centre = np.average(x, weights=weight)
     spread = np.sum(weight * (x - centre) ** 2)
     value = float(np.sum(weight * (x - centre) * y) / spread)
@@ -196,8 +200,9 @@ def slope(etas: Any, counts: Any, runs: int) -> stats.Estimate:
     return stats.Estimate(value, value - half, value + half, runs)
 
 
-def paired(gained: int, lost: int, runs: int) -> stats.Estimate:
-    """The change of a share between two settings on the same starts, with its normal interval."""
+def paired(changed: Any, runs: int) -> stats.Estimate:
+    """The change of a share between two settings on the same starts, changed = (gained, lost)."""
+    gained, lost = (int(c) for c in changed)
     value = (gained - lost) / runs
     half = 1.96 * float(np.sqrt(max(gained + lost - (gained - lost) ** 2 / runs, 1.0))) / runs
     return stats.Estimate(value, value - half, value + half, runs)

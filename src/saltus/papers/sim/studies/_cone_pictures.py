@@ -68,7 +68,7 @@ def recursion(study: Recursion, record: xarray.Dataset, law: xarray.Dataset) -> 
         f"The recursion on W loses starts as η to the {fitted[0].value:.2f} at d' = {s} "
         f"(theory {said[0]:g}) and {fitted[1].value:.2f} at d' = {s + 1} (theory {said[1]:g})",
         f"{study.reading} (A{'²' if study.power == 2 else ''}), scale {study.scale}: {n} starts a setting, "
-        f"U(0, {study.size:g}); mu = {', '.join(f'{m:g}' for m in study.mu)}; single precision changes the fate of "
-        f"{changed:.2%}",
+        f"U(0, {study.size:g}); mu = {', '.join(f'{m:g}' for m in study.mu)}; single precision changes "
+        f"the fate of {changed:.2%}",
     )
     return fig

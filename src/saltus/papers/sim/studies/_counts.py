@@ -173,7 +173,7 @@ def share(
     least: int,
     sign: int | None = None,
 ) -> stats.Estimate:
-    """The share of starts with at least so many descents, of those with that sign of w_12(0) if one is given."""
+    """The share of starts with at least so many descents; with a sign, of those with that sign of w_12(0)."""
     counts = _at(record, family, x, start, power).sel(theta=theta)
     counts = counts.sum("sign") if sign is None else counts.sel(sign=sign)
     return stats.share_of(int(counts.sel(descents=slice(least, None)).sum()), int(counts.sum()))

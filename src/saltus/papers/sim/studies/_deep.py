@@ -32,7 +32,7 @@ def _turned(one: Any) -> Any:
 
 @lru_cache(maxsize=16)
 def _block(depth: int, d: int, width: int, start: str) -> Callable[..., Any]:
-    """The function of one block of runs: `time` [B] at which the last w_kk first passes 1/2, else infinite."""
+    """The function of one block of runs: `time` [B] when the last w_kk first passes 1/2, or infinity."""
     shapes = [(width if n < depth - 1 else d, width if n else d) for n in range(depth)]
 
     def draw(index: Any, base: Any) -> Any:

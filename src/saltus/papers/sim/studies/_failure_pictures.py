@@ -67,8 +67,8 @@ def depth(ax: Any, study: Failures, record: xarray.Dataset) -> None:
         ax.fill_between(
             x, [e.low for e in each], [e.high for e in each], color=colour, alpha=0.15, linewidth=0
         )
-    ax.set(xscale="log", xlabel="size of every layer's start", ylim=(-0.03, 1.03),
-           ylabel=f"share not learnt by t = {study.horizon:g}", title="plain linear networks, no law")  # fmt: skip
+    ax.set(xscale="log", xlabel="size of every layer's start", title="plain linear networks, no law")
+    ax.set(ylabel=f"share not learnt by t = {study.horizon:g}", ylim=(-0.03, 1.03))
     ax.set_xticks(record.deep_size.values, [f"{x:g}" for x in record.deep_size.values])
     ax.minorticks_off()
     ax.legend(loc="best")
@@ -94,10 +94,10 @@ def failures(study: Failures, record: xarray.Dataset, law: xarray.Dataset) -> Fi
     slow = int(record.long_never.sel(width=3)) / study.long_runs
     figure.finding(
         fig,
-        f"By t = {study.long:g}, {caught:.0%} of the networks with {thin} columns have not learnt three concepts and "
-        f"{slow:.0%} of those with 3; the law gives the map to {far:.3f}",
-        f"{study.reading} (A{'²' if study.power == 2 else ''}), scale {study.scale}: {record.trainings:.2g} trainings, "
-        f"{study.runs} a cell; strongest signal {study.strongest:g}; {study.start} starts; "
+        f"By t = {study.long:g}, {caught:.0%} of the networks with {thin} columns have not learnt three concepts "
+        f"and {slow:.0%} of those with 3; the law gives the map to {far:.3f}",
+        f"{study.reading} (A{'²' if study.power == 2 else ''}), scale {study.scale}: {record.trainings:.2g} "
+        f"trainings, {study.runs} a cell; strongest signal {study.strongest:g}; {study.start} starts; "
         f"bottom: mu = {', '.join(f'{m:g}' for m in study.mu)}; exact flow, worst error of W "
         f"{float(record.solver_error.sel(of='flow').max()):.1g}",
     )

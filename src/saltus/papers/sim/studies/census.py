@@ -164,7 +164,7 @@ class Census:
                 1e-3,
                 control=(f"d' = 3, more than {width}", of("width", 3, width + 1)),
                 expected=False,
-                because="a start of rank 2 can fall three times: about 1% do at theta 0.1%, also at 10^4 starts",
+                because="a start of rank 2 can fall three times: about 1% do at theta 0.1%, of 8192",
             )
         yield claim.above(
             "non-negative",

@@ -46,9 +46,9 @@ class Failures:
     """With fewer columns than concepts a network is trapped; with as many it only takes its time.
 
     A map of the probability that the symmetric model has not learnt every concept (each w_kk past 1/2 for
-    good) by a given time, over the ratio of neighbouring signals, the size of the start and the width d'; the contours
-    of the law are drawn on it. As drawn puts A squared in the place of A. Plain linear networks of 2, 3, 4
-    layers are measured beside, over the size of the start; there is no law for their plateau here.
+    good) by a given time, over the ratio of neighbouring signals, the size of the start and the width d';
+    the contours of the law are drawn on it. As drawn puts A squared in the place of A. Plain linear networks
+    of 2, 3, 4 layers are measured beside, over the size of the start; there is no law for their plateau here.
     """
 
     reading: str = reading()
@@ -225,7 +225,8 @@ class Failures:
         }
         yield claim.above(
             "depth",
-            f"plain networks of {max(self.depths)} layers from U(0, {size:g}) not learnt by t = {self.horizon:g} (share)",
+            f"plain networks of {max(self.depths)} layers from U(0, {size:g}) not learnt by "
+            f"t = {self.horizon:g} (share)",
             deep[max(self.depths)],
             0.9,
             control=(f"{min(self.depths)} layers", deep[min(self.depths)]),

@@ -180,7 +180,7 @@ class Recursion:
         )
         yield claim.below(
             "not-rounding",
-            f"starts whose fate (a negative diagonal) is another in single precision, eta = {self.eta:g} (share)",
+            f"starts whose fate (a negative diagonal) changes in single precision, eta = {self.eta:g} (share)",
             single,
             0.01,
             control=("at a third of the step", finer),
@@ -189,11 +189,11 @@ class Recursion:
         yield claim.above(
             "smaller-starts",
             f"change of the share that leaves when the same starts have size {small:g}, not {self.size:g}",
-            _cone.paired(*map(int, record.size_changed.sel(size=small).values), n),
+            _cone.paired(record.size_changed.sel(size=small).values, n),
             0.0,
             control=(
                 "when the step is a third instead",
-                _cone.paired(*map(int, record.finer_changed.values), n),
+                _cone.paired(record.finer_changed.values, n),
             ),
         )
 
