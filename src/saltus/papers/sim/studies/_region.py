@@ -43,13 +43,17 @@ def settings(drawn: bool, eta: float, lr: float, scale: float) -> list[Setting]:
     - `drawn`: whether as their code has them: the theory's figures integrate with A squared; the data have
       sigma as the variance and a cluster at the origin; the step is 0.2/d on the paper's loss.
     """
-    theory = {
+    theory: dict[str, tuple[tuple[float, ...], Any]] = {
         "fig5": ((1.0, 1.5), 0.05),
         "fig8": ((1.0, 1.5, 2.2), 0.05),
         "fig9": ((1.0, 1.5, 2.2, 2.7), (0.05, 0.05, 0.05, 0.5)),
         "fig10": ((0.7, 1.7, 3.0), 0.05),
     }
-    sampled = {"fig2": ((1.0, 2.0), 0.05), "fig7": ((1.0, 2.0, 3.0, 4.0), 0.5), "fig14": ((2.0, 4.0), 0.05)}
+    sampled: dict[str, tuple[tuple[float, ...], Any]] = {
+        "fig2": ((1.0, 2.0), 0.05),
+        "fig7": ((1.0, 2.0, 3.0, 4.0), 0.5),
+        "fig14": ((2.0, 4.0), 0.05),
+    }
     found = []
     for name, (mu, sigma) in {**theory, **sampled}.items():
         if name in theory:
