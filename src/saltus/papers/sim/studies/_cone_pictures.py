@@ -22,7 +22,7 @@ def _shares(ax: Any, x: Any, counts: Any, runs: int, **line: Any) -> None:
     each = [stats.share_of(int(c), runs) for c in counts[kept]]
     mid = np.asarray([e.value for e in each])
     reach = np.asarray([[e.value - e.low, e.high - e.value] for e in each]).reshape(-1, 2).T
-    ax.errorbar(x[kept], mid, yerr=reach, capsize=2, markersize=4, **line)
+    ax.errorbar(x[kept], mid, yerr=reach, **{"capsize": 2, "markersize": 4, **line})
 
 
 def recursion(study: Recursion, record: xarray.Dataset, law: xarray.Dataset) -> Figure:
@@ -37,17 +37,22 @@ def recursion(study: Recursion, record: xarray.Dataset, law: xarray.Dataset) -> 
         said = record.predicted.sel(width=width).values / n
         shown = said > 0
         figure.theory(left, eta[shown], said[shown], label="linear phase" if number == 0 else "_")
-    left.set(xscale="log", yscale="log", xlabel="step size η", ylabel="share of starts",
-             title="leaves the cone", ylim=(0.3 / n, 1.3))  # fmt: skip
-    left.legend(loc="lower right")
-    same = dict(width=s)
-    for number, (name, words) in enumerate(
-        (("left", "negative eigenvalue"), ("negative", "negative diagonal"), ("diverged", "diverged"))
+    left.set(xscale="log", yscale="log", xlabel="step size η", ylabel="share of starts", ylim=(0.3 / n, 20))
+    left.set_title("leaves the cone")
+    left.legend(loc="upper left", ncols=2)
+    # The three shares nearly coincide: open markers of three sizes show all of them.
+    for number, (name, words, marker, size) in enumerate(
+        (
+            ("left", "negative eigenvalue", "o", 11),
+            ("negative", "negative diagonal", "s", 7),
+            ("diverged", "diverged", ".", 5),
+        )
     ):
-        counts = record[name].sel(same).values
-        _shares(middle, eta, counts, n, color=figure.COLOURS[number], fmt="o-", label=words)
+        counts = record[name].sel(width=s).values
+        line = dict(color=figure.COLOURS[number], marker=marker, markersize=size, markerfacecolor="none")
+        _shares(middle, eta, counts, n, label=words, linewidth=0.8, **line)
     gd = [int(record.gd_left.sel(width=s, gd_eta=e)) / n for e in record.gd_eta.values]
-    middle.plot(record.gd_eta.values, gd, "s", color=figure.MUTED, label="descent on U: any")
+    middle.plot(record.gd_eta.values, gd, "x", color=figure.MUTED, label="descent on U: any")
     middle.set(xscale="log", xlabel="step size η", ylabel="share of starts", ylim=(-0.03, None),
                title=f"what becomes of them, d' = {s}")  # fmt: skip
     middle.legend(loc="upper left")

@@ -94,8 +94,8 @@ def failures(study: Failures, record: xarray.Dataset, law: xarray.Dataset) -> Fi
     slow = int(record.long_never.sel(width=3)) / study.long_runs
     figure.finding(
         fig,
-        f"By t = {study.long:g}, {caught:.0%} of the networks with {thin} columns have not learnt three concepts "
-        f"and {slow:.0%} of those with 3; the law gives the map to {far:.3f}",
+        f"By t = {study.long:g}, {caught:.0%} of the networks with {thin} columns have not learnt three "
+        f"concepts and {slow:.0%} of those with 3; the law gives the map to {far:.3f}",
         f"{study.reading} (A{'²' if study.power == 2 else ''}), scale {study.scale}: {record.trainings:.2g} "
         f"trainings, {study.runs} a cell; strongest signal {study.strongest:g}; {study.start} starts; "
         f"bottom: mu = {', '.join(f'{m:g}' for m in study.mu)}; exact flow, worst error of W "

@@ -180,7 +180,7 @@ class Recursion:
         )
         yield claim.below(
             "not-rounding",
-            f"starts whose fate (a negative diagonal) changes in single precision, eta = {self.eta:g} (share)",
+            f"starts whose fate (negative diagonal) changes in single precision, eta = {self.eta:g} (share)",
             single,
             0.01,
             control=("at a third of the step", finer),
