@@ -70,8 +70,8 @@ def recursion(study: Recursion, record: xarray.Dataset, law: xarray.Dataset) -> 
     changed = int(record.precise_changed.sel(way_of="float32")) / n
     figure.finding(
         fig,
-        f"The recursion on W loses starts as η to the {fitted[0].value:.2f} at d' = {s} "
-        f"(theory {said[0]:g}) and {fitted[1].value:.2f} at d' = {s + 1} (theory {said[1]:g})",
+        f"The recursion on W loses starts as $η^{{{fitted[0].value:.2f}}}$ at d' = {s} (theory {said[0]:g}) "
+        f"and as $η^{{{fitted[1].value:.2f}}}$ at d' = {s + 1} (theory {said[1]:g})",
         f"{study.reading} (A{'²' if study.power == 2 else ''}), scale {study.scale}: {n} starts a setting, "
         f"U(0, {study.size:g}); mu = {', '.join(f'{m:g}' for m in study.mu)}; single precision changes "
         f"the fate of {changed:.2%}",

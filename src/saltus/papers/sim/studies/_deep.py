@@ -6,6 +6,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from saltus._lazy import jax, jnp, np
+from saltus.papers.sim.studies import _flows
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -74,14 +75,12 @@ def learning_times(
 
     a [d]; scale [n]: of every layer's entries.
     """
-    from saltus._jax import host_devices
     from saltus.descent._ensemble import run_many
 
     a, n = np.asarray(a, float), len(scale)
     steps = steps_of(a, depth, time)
-    on_host = host_devices()[0].platform == "cpu"
     numbers = (np.asarray(scale, float), a, np.float64(time / steps), np.int64(steps), np.uint32(base))
-    block = HOST_BLOCK if on_host else n
+    block = _flows.block_of(n) or HOST_BLOCK
     return run_many(_block(depth, len(a), width, start), n, block=block, axis=-1, args=numbers, **options)[
         "time"
     ]

@@ -90,8 +90,8 @@ def failures(study: Failures, record: xarray.Dataset, law: xarray.Dataset) -> Fi
     depth(panels[5], study, record)
     far = float(abs(study.gaps(record, law)).mean())
     thin = widths[0]
-    caught = int(record.long_never.sel(width=thin)) / study.long_runs
-    slow = int(record.long_never.sel(width=3)) / study.long_runs
+    caught = int(record.long_never.sel(width=thin)) / study.followed_runs(thin)
+    slow = int(record.long_never.sel(width=3)) / study.followed_runs(3)
     figure.finding(
         fig,
         f"By t = {study.long:g}, {caught:.0%} of the networks with {thin} columns have not learnt three "

@@ -36,7 +36,7 @@ def _rates(study: Failures, world: _flows.World) -> Any:
 def cost(study: Failures) -> Cost:
     """How many trainings, and how many steps of one training they take together."""
     cells = study.ratios * study.sizes * len(study.widths) * study.runs
-    followed = len(study.widths) * study.long_runs
+    followed = sum(study.followed_runs(w) for w in study.widths)
     deep = len(study.deep_sizes) * study.deep_runs
     a, one = _rates(study, study.followed()), _rates(study, study.world(1.5))
     steps = cells * _flows.steps_of(one, study.horizon, study.stride)
@@ -79,17 +79,25 @@ def _followed(study: Failures, width: int) -> xarray.Dataset:
     """One world to the end: when it is learnt, against the law from the same start."""
     from saltus.papers.sim.law import hitting
 
-    world, n = study.followed(), study.long_runs
+    world, n = study.followed(), study.followed_runs(width)
     a = _rates(study, world)
     size = _flows.same_spread(study.start, study.long_size)
     starts = size * _flows.unit_starts(study.start, n, 3, width, study.base)
+    # Rows of equal rates: the program of the map, compiled already, serves here too.
     seen = _flows.run_flow(
-        a, world.mu, starts, time=study.long, stride=study.stride, watch=(_flows.Learnt(),)
+        np.tile(a, (n, 1)),
+        np.tile(world.mu, (n, 1)),
+        starts,
+        time=study.long,
+        stride=study.stride,
+        watch=(_flows.Learnt(),),
     )
     time = seen["learnt"]
     kept = slice(0, min(KEPT, n))
+    with _flows.on_host():
+        half_time = np.asarray(hitting.half_time(starts[kept], a))[:, 0]
     by = {
-        "schur": np.asarray(hitting.half_time(starts[kept], a))[:, 0],
+        "schur": half_time,
         "diagonal": -np.log(np.sum(starts[kept, 0] ** 2, axis=-1)) / (2 * a[0]),
     }
     mark = np.quantile(time, TAIL, method="lower")
@@ -118,7 +126,7 @@ def _distribution(study: Failures, width: int) -> xarray.Dataset:
 
     starts = _flows.unit_starts(study.start, study.law_runs, 3, width, study.base, LAW_KEYS)
     starts = _flows.same_spread(study.start, 1.0) * starts
-    with np.errstate(divide="ignore"):
+    with np.errstate(divide="ignore"), _flows.on_host():
         schur = -0.5 * np.log(np.asarray(hitting.schur(starts, [1.0, 2.0, 3.0]))[:, 0])
         diagonal = -0.5 * np.log(np.sum(starts[:, 0] ** 2, axis=-1))
     levels = (np.arange(LEVELS) + 0.5) / LEVELS

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from saltus._lazy import jnp, np
+from saltus._lazy import jax, jnp, np
 
 __all__ = [
     "Learnt",
@@ -15,15 +16,16 @@ __all__ = [
     "block_of",
     "horizon",
     "moment",
+    "on_host",
     "run_flow",
     "same_spread",
     "steps_of",
     "unit_starts",
 ]
 
-# One block fills an accelerator and a step costs the same up to about this many runs; on a host the
-# engine's own small blocks keep a run's state in cache.
-WIDEST_BLOCK = 2**18
+# An accelerator's step costs the same up to about this many runs; on a host the engine's own small blocks
+# keep a run's state in cache.
+WIDEST_BLOCK = 2**17
 CHECK_TIMES = 40
 
 
@@ -129,10 +131,23 @@ def run_flow(
 
 
 def block_of(runs: int) -> int | None:
-    """Runs computed together: the engine's own choice on a host, all of them on an accelerator."""
+    """Runs computed together: the engine's own choice on a host, as many as there are on an accelerator.
+
+    A power of two, so that ensembles of nearly equal size share a compiled program.
+    """
     from saltus._jax import host_devices
 
-    return None if host_devices()[0].platform == "cpu" else min(runs, WIDEST_BLOCK)
+    if host_devices()[0].platform == "cpu":
+        return None
+    return min(1 << (runs - 1).bit_length(), WIDEST_BLOCK)
+
+
+def on_host() -> contextlib.AbstractContextManager[Any]:
+    """Inside, what is not an ensemble (an adaptive solver, a QR of each start) stays off the accelerator."""
+    try:
+        return jax.default_device(jax.local_devices(backend="cpu")[0])
+    except RuntimeError:  # a JAX without its host backend
+        return contextlib.nullcontext()
 
 
 def against_solver(a: Any, target: Any, starts: Any, time: float, stride: float) -> Any:
@@ -145,6 +160,7 @@ def against_solver(a: Any, target: Any, starts: Any, time: float, stride: float)
     steps = steps_of(a, time, stride)
     at = np.unique(np.round(np.linspace(0, steps, CHECK_TIMES)).astype(int))
     seen = run_flow(a, target, starts, time=time, stride=stride, watch=(), at=at)["path_w"]
-    truth = two_layer.gram(two_layer.flow(starts, a, at * (time / steps), rtol=1e-11, atol=1e-14))
-    truth = np.asarray(truth)
+    with on_host():
+        truth = two_layer.gram(two_layer.flow(starts, a, at * (time / steps), rtol=1e-11, atol=1e-14))
+        truth = np.asarray(truth)
     return np.stack([np.abs(seen - t).max((1, 2, 3)) for t in (truth, np.roll(truth, 1, axis=0))])

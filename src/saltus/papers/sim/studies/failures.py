@@ -74,7 +74,7 @@ class Failures:
     published: float = setting(100.0, "time the published figure 10 ends", above=0)
     long: float = setting(300.0, "time that world is followed", above=0)
     long_size: float = setting(0.1, "size of its starts", above=0, high=1)
-    long_runs: int = setting(4096, "its trainings, for each width", low=2)
+    long_runs: int = setting(2048, "its trainings for each width, and four times as many at d' = s", low=2)
     sigma: float = setting(0.05, "standard deviation of every cluster", low=0)
     depths: tuple[int, ...] = setting((2, 3, 4), "depths of plain linear networks", low=2)
     deep_sizes: tuple[float, ...] = setting((0.03, 0.1, 0.2, 0.4, 0.8), "sizes of their starts", above=0)
@@ -135,6 +135,10 @@ class Failures:
     def followed(self) -> World:
         return World(self.mu, (self.sigma,) * CONCEPTS)
 
+    def followed_runs(self, width: int) -> int:
+        """Trainings of the followed world: more where the tail of its times is fitted."""
+        return self.long_runs * (4 if width == CONCEPTS else 1)
+
     def run(self, lab: Lab) -> xarray.Dataset:
         cost = _failures.cost(self)
         lab.show.say(f"  {cost.trainings:.3g} trainings, {cost.run_steps:.2g} steps of one of them")
@@ -153,7 +157,9 @@ class Failures:
     def claims(self, record: xarray.Dataset, law: xarray.Dataset) -> Iterator[Claim]:
         s = CONCEPTS
         thin = max(w for w in self.widths if w < s)
-        never = {w: stats.share_of(int(record.long_never.sel(width=w)), self.long_runs) for w in self.widths}
+        never = {
+            w: stats.share_of(int(record.long_never.sel(width=w)), self.followed_runs(w)) for w in self.widths
+        }
         yield claim.above(
             "trap",
             f"with d' = {thin} < s, networks that have not learnt by t = {self.long:g} (share)",
@@ -176,7 +182,9 @@ class Failures:
             0.01,
             control=(f"d' = {thin}", never[thin]),
         )
-        late = {w: stats.share_of(int(record.long_late.sel(width=w)), self.long_runs) for w in self.widths}
+        late = {
+            w: stats.share_of(int(record.long_late.sel(width=w)), self.followed_runs(w)) for w in self.widths
+        }
         drawn = self.reading == "as-drawn"
         yield claim.above(
             "published-failure",
