@@ -52,6 +52,7 @@ def hold(case: Case, homes: Homes, scratch: Path, say: Callable[[str], None]) ->
                 entry["failed"] = str(reason)
                 continue
             entry["times"].append(answer["seconds"])
+            entry["threads"] = answer["threads"]
             if keep:
                 entry |= _compare(case, contestant, np.load(keep), reference)
     for contestant, entry in entries:

@@ -14,9 +14,9 @@ light.open_saltus()
 from work import Training  # noqa: E402
 
 from saltus._jax import jax  # noqa: E402
-from saltus.papers.sim.training import Protocol, batches, protocol, train  # noqa: E402
-from saltus.papers.sim.training.learners import layers_at_start, number_count  # noqa: E402
-from saltus.papers.sim.world import draw, streams  # noqa: E402
+from saltus.papers.sim.training import Protocol, protocol, train  # noqa: E402
+from saltus.papers.sim.training.learners import layers_at_start  # noqa: E402
+from saltus.papers.sim.training.tables import tables  # noqa: E402
 
 
 def protocols(case: dict[str, Any], dtype: str = "auto", epochs: int = 0) -> list[Protocol]:
@@ -54,21 +54,15 @@ def deal(case: dict[str, Any]) -> Training:
 
 
 def _dealt(how: Protocol, seeds: int) -> dict[str, np.ndarray]:
-    count = how.epochs if how.shuffle == "epoch" else 1
     mu, sigma = how.world.test_point(), how.world.sigmas
-
-    def one(index: jax.Array) -> dict[str, jax.Array]:
-        key = jax.random.fold_in(jax.random.key(0), index)
-        data = draw(key, how.world, mu, sigma)
-        *_, init, orders = streams(key)
-        raw = jax.random.uniform(init, (number_count(how),), float, -1, 1)
-        layers = layers_at_start(how, raw, how.scale)
-        order = [batches.shuffled(jax.random.fold_in(orders, e), how.world.size) for e in range(count)]
-        found = {f"weight{i}": layer.weight for i, layer in enumerate(layers)}
-        found |= {f"bias{i}": layer.bias for i, layer in enumerate(layers) if layer.bias is not None}
-        return {"y": data.y, "q": data.axes, "order": jax.numpy.stack(order), **found}
-
-    drawn = jax.device_get(jax.jit(lambda index: jax.lax.map(one, index))(np.arange(seeds, dtype=np.uint32)))
+    numbers = {"base": np.uint32(0), "mu": mu, "sigma": sigma}
+    places = jax.local_devices()[:1]
+    table = tables(how, False, np.arange(seeds), numbers, devices=places)
+    raw = jax.numpy.asarray(table["raw"])
+    layers = jax.device_get(jax.vmap(lambda r: layers_at_start(how, r, jax.numpy.asarray(how.scale)))(raw))
+    drawn = {"y": table["y"], "q": table["axes"], "order": table["epoch"]}
+    drawn |= {f"weight{i}": layer.weight for i, layer in enumerate(layers)}
+    drawn |= {f"bias{i}": layer.bias for i, layer in enumerate(layers) if layer.bias is not None}
     own = {"target": mu, "spread": sigma}
     return drawn | {name: np.broadcast_to(value, (seeds, len(value))) for name, value in own.items()}
 

@@ -36,5 +36,5 @@ def prepare(
 
 
 def engine(runs: int, steps: int, d: int = 3, watch: bool = False) -> dict[str, np.ndarray]:
-    more = {} if watch else {"watch": ()}
-    return symmetric.evolve(rates(d), MU[:d], runs, eta=ETA, steps=steps, **more)
+    watchers = symmetric.WATCH if watch else ()
+    return symmetric.evolve(rates(d), MU[:d], runs, eta=ETA, steps=steps, watch=watchers)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -36,15 +37,19 @@ def of_jax(device: str, quick: bool) -> dict[str, float]:
     import jax
     import jax.numpy as jnp
 
-    dtypes = DTYPES if jax.config.jax_enable_x64 else DTYPES[:1]
+    dtypes = DTYPES if jnp.ones(()).dtype == "float64" else DTYPES[:1]
     large, many = sizes(device, quick)
     found = {}
     product = jax.jit(jnp.matmul)
     for dtype in dtypes:
         a = jnp.asarray(np.random.default_rng(0).normal(size=(large, large)), dtype)
-        found[f"large {dtype}"] = 2 * large**3 / best(lambda a=a: product(a, a).block_until_ready())
+        found[f"large {dtype}"] = 2 * large**3 / best(partial(_wait, product, a, a))
         found[f"small {dtype}"] = _jax_small(jax, jnp, dtype, many)
     return found
+
+
+def _wait(call: Callable[..., Any], *given: Any) -> None:
+    call(*given).block_until_ready()
 
 
 def _jax_small(jax: Any, jnp: Any, dtype: str, many: int) -> float:
@@ -55,7 +60,7 @@ def _jax_small(jax: Any, jnp: Any, dtype: str, many: int) -> float:
     def chain(w: Any, x: Any) -> Any:
         return jax.lax.fori_loop(0, 50, lambda _, x: w @ x, x)
 
-    return many * 50 * 2 * m * k * n / best(lambda: chain(w, x).block_until_ready())
+    return many * 50 * 2 * m * k * n / best(partial(_wait, chain, w, x))
 
 
 def of_torch(device: str, quick: bool) -> dict[str, float]:
@@ -97,5 +102,5 @@ def of_numpy(device: str, quick: bool) -> dict[str, float]:
     found = {}
     for dtype in DTYPES:
         a = np.random.default_rng(0).normal(size=(large, large)).astype(dtype)
-        found[f"large {dtype}"] = 2 * large**3 / best(lambda a=a: a @ a)
+        found[f"large {dtype}"] = 2 * large**3 / best(partial(np.matmul, a, a))
     return found

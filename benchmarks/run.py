@@ -72,7 +72,6 @@ def measure(asked: argparse.Namespace, scratch: Path) -> dict[str, Any]:
         for case in chosen:
             say(f"{case.name} ({time.time() - began:.0f} s so far)")
             result["cases"][case.name] = contest.hold(case, homes, scratch, say)
-            print(tables.case(case.name, result["cases"][case.name], result["peak"]) + "\n", flush=True)
         if not asked.only or "scaling" in asked.only:
             say(f"scaling ({time.time() - began:.0f} s so far)")
             try:

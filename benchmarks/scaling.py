@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import ours
@@ -13,12 +14,12 @@ BASE: dict[str, Any] = {"dim": 64, "width": 64, "depth": 4, "epochs": 2, "runs":
 SMALLER: dict[str, Any] = {"dim": 16, "width": 16, "depth": 2, "epochs": 1, "runs": 2, "points": 300}
 
 CPU: dict[str, dict[str, list[int]]] = {
-    "reduced": {"runs": [1, 8, 32], "dim": [16, 64, 256], "depth": [1, 2, 4, 8], "epochs": [2, 4, 8]},
-    "plain": {"runs": [2, 8], "dim": [16, 64, 128], "depth": [1, 2, 4], "epochs": [1, 2]},
+    "reduced": {"runs": [1, 8, 32, 128], "dim": [16, 64, 256], "depth": [1, 2, 4, 8], "epochs": [2, 4, 8]},
+    "plain": {"runs": [1, 4, 16], "dim": [16, 64, 128], "depth": [1, 4]},
 }
 GPU: dict[str, dict[str, list[int]]] = {
-    "reduced": {"runs": [1, 32, 512, 2048], "dim": [64, 256], "depth": [1, 4, 8], "epochs": [2, 8]},
-    "plain": {"runs": [1, 32, 512], "dim": [64, 256], "depth": [1, 4, 8], "epochs": [2]},
+    "reduced": {"runs": [1, 512, 4096], "dim": [64, 256], "depth": [4, 8], "epochs": [2, 8]},
+    "plain": {"runs": [512], "dim": [64, 128]},
 }
 QUICK = {"reduced": {"runs": [1, 2], "depth": [1, 2]}, "plain": {"runs": [1, 2]}}
 
@@ -58,12 +59,11 @@ def flows(device: str, quick: bool, repeats: int) -> list[dict[str, Any]]:
         rows.append((long, "steps", runs, long, 3))
     for d in (2, 3) if quick else (2, 3, 4):
         rows.append((d, "d", runs, steps, d))
-    return [
-        _row(
-            what, "flows", value, peak.best(lambda n=n, s=s, d=d: ours_flows.engine(n, s, d), repeats), n * s
-        )
-        for value, what, n, s, d in rows
-    ]
+    found = []
+    for value, what, many, long, d in rows:
+        seconds = peak.best(partial(ours_flows.engine, many, long, d), repeats)
+        found.append(_row(what, "flows", value, seconds, many * long))
+    return found
 
 
 def _row(what: str, path: str, value: int, seconds: float, run_steps: int) -> dict[str, Any]:

@@ -47,7 +47,7 @@ def hello(device: str) -> dict[str, Any]:
             raise RuntimeError("JAX finds no GPU")
         devices = jax.local_devices()
         found |= {"jax": jax.__version__, "jaxlib": jaxlib.__version__, "device": devices[0].device_kind}
-        found |= {"devices": len(devices), "precision": jax.config.jax_default_matmul_precision}
+        found |= {"devices": len(devices), "precision": os.environ.get("JAX_DEFAULT_MATMUL_PRECISION")}
     return found | {"numpy": np.__version__}
 
 
@@ -96,7 +96,8 @@ def call(name: str, keep: str | None = None) -> dict[str, Any]:
     seconds = time.perf_counter() - began
     if keep:
         np.save(keep, outputs)
-    return {"seconds": seconds}
+    torch: Any = sys.modules.get("torch")
+    return {"seconds": seconds, "threads": torch.get_num_threads() if torch else None}
 
 
 def forget() -> dict[str, Any]:
@@ -129,7 +130,7 @@ def main() -> None:
             traceback.print_exc()
             missing = isinstance(error, ModuleNotFoundError)
             said = str(error).strip().splitlines() or [""]
-            answer = {"failed": f"{type(error).__name__}: {said[0][:160]}", "missing": missing}
+            answer = {"failed": f"{type(error).__name__}: {said[0][:110]}", "missing": missing}
         answers.write(json.dumps(answer) + "\n")
         answers.flush()
 

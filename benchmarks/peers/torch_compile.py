@@ -14,7 +14,10 @@ from peers import _torch
 
 
 def prepare(work: Training, device: str, dtype: str) -> Callable[[], np.ndarray]:
-    kind, depth = _torch.TYPES[dtype], len(work.weights)
+    # Plain numbers: a compiled function that reaches for arrays of numpy guards all of them.
+    kind, depth, biased, lr, factor = (
+        _torch.TYPES[dtype], len(work.weights), bool(work.biases), work.lr, work.factor
+    )  # fmt: skip
     points = [_torch.tensor(work.points(run, dtype), device) for run in range(work.runs)]
     orders = [_torch.tensor(work.order[run].astype(np.int64), device) for run in range(work.runs)]
     tests = [_torch.tensor(work.x_hat(run, dtype), device) for run in range(work.runs)]
@@ -26,19 +29,26 @@ def prepare(work: Training, device: str, dtype: str) -> Callable[[], np.ndarray]
 
     def forward(parameters: list[Tensor], x: Tensor) -> Tensor:
         for number in range(depth):
-            bias = parameters[depth + number] if work.biases else None
+            bias = parameters[depth + number] if biased else None
             x = linear(x, parameters[number], bias)
         return x
 
     def loss(parameters: list[Tensor], batch: Tensor) -> Tensor:
         error = forward(parameters, batch) - batch
-        return work.factor * (error * error).sum() / len(batch)
+        return factor * (error * error).sum() / len(batch)
 
     def step(parameters: list[Tensor], batch: Tensor) -> None:
         slopes = torch.func.grad(loss)(parameters, batch)
         for parameter, slope in zip(parameters, slopes, strict=True):
-            parameter.sub_(work.lr * slope)
+            parameter.sub_(lr * slope)
 
+    def pilot() -> None:
+        parameters = [p.clone() for p in starts[0]]
+        for _ in range(20):
+            step(parameters, points[0][: work.batch])
+
+    with torch.no_grad():
+        threads = _torch.fewest_seconds_threads(pilot, device)
     compiled = torch.compile(step, dynamic=False, fullgraph=True)
     if device == "gpu":
         compiled = _graphs(compiled, starts[0], work.batch)
@@ -47,7 +57,7 @@ def prepare(work: Training, device: str, dtype: str) -> Callable[[], np.ndarray]
         x, order = points[run], orders[run]
         parameters, seen, number = [p.clone() for p in starts[run]], [], 0
         if device == "gpu":
-            parameters = compiled.load(parameters)  # type: ignore[attr-defined]
+            parameters = compiled.load(parameters)
         shuffled = x[order[0]]
         for epoch in range(work.epochs):
             if len(order) > 1:
@@ -63,7 +73,7 @@ def prepare(work: Training, device: str, dtype: str) -> Callable[[], np.ndarray]
 
     @torch.no_grad()
     def call() -> np.ndarray:
-        torch.set_num_threads(1 if device == "cpu" else torch.get_num_threads())
+        torch.set_num_threads(threads)
         return work.seen(np.stack([one(run).cpu().numpy() for run in range(work.runs)]))
 
     return call

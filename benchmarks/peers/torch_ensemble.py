@@ -24,6 +24,7 @@ def prepare(work: Training, device: str, dtype: str, compiled: bool = False) -> 
     points = _torch.tensor(np.stack([work.points(run, dtype) for run in range(work.runs)]), device)
     order = _torch.tensor(work.order.astype(np.int64), device)
     tests = _torch.tensor(np.stack([work.x_hat(run, dtype) for run in range(work.runs)]), device)
+    lr, factor = work.lr, work.factor
     looks, row = set(work.looks.tolist()), torch.arange(work.runs, device=points.device)[:, None]
     wide = points.numel() * points.element_size() > 2**30
 
@@ -32,11 +33,11 @@ def prepare(work: Training, device: str, dtype: str, compiled: bool = False) -> 
 
     def loss(state: State, batch: Tensor) -> Tensor:
         error = forward(state, batch) - batch
-        return work.factor * (error * error).sum() / len(batch)
+        return factor * (error * error).sum() / len(batch)
 
     def step(state: State, batch: Tensor) -> State:
         slopes = vmap(grad(loss))(state, batch)
-        return {name: value - work.lr * slopes[name] for name, value in state.items()}
+        return {name: value - lr * slopes[name] for name, value in state.items()}
 
     look = vmap(forward)
     advance = torch.compile(step, dynamic=False) if compiled else step
