@@ -174,8 +174,8 @@ def compute(study: Recursion, lab: Lab) -> xarray.Dataset:
             tick(number, len(jobs))
     data = xr.merge(found, join="outer", compat="no_conflicts")
     data.attrs.update(scale=study.scale, run_steps=run_steps(study))
-    for name in data.data_vars:
-        data[name].attrs.update(long_name=COUNTS.get(str(name), str(name).replace("_", " ")), units="starts")
+    for name in map(str, data.data_vars):
+        data[name].attrs.update(long_name=COUNTS.get(name, name.replace("_", " ")), units="starts")
     data.eta.attrs.update(long_name="step of the recursion", units="paper's clock")
     return data
 

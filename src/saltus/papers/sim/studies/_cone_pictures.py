@@ -56,12 +56,12 @@ def recursion(study: Recursion, record: xarray.Dataset, law: xarray.Dataset) -> 
     middle.set(xscale="log", xlabel="step size η", ylabel="share of starts", ylim=(-0.03, None),
                title=f"what becomes of them, d' = {s}")  # fmt: skip
     middle.legend(loc="upper left")
-    size = record["size"].values
+    sizes = record["size"].values
     _shares(
-        right, size, record.size_left.values, n, color=figure.COLOURS[0], fmt="o", label="leaves the cone"
+        right, sizes, record.size_left.values, n, color=figure.COLOURS[0], fmt="o", label="leaves the cone"
     )
-    order = np.argsort(size)
-    figure.theory(right, size[order], record.size_predicted.values[order] / n, label="linear phase")
+    order = np.argsort(sizes)
+    figure.theory(right, sizes[order], record.size_predicted.values[order] / n, label="linear phase")
     right.set(xscale="log", xlabel="size of the start", ylabel="share of starts", ylim=(0, 1),
               title=f"start size, d' = {s}, η = {study.eta:g}")  # fmt: skip
     right.legend(loc="upper right")

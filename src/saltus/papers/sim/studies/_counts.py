@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from saltus._lazy import np, xr
@@ -137,11 +138,11 @@ def count(study: Census, lab: Lab) -> xarray.Dataset:
     with lab.progress("settings") as tick:
         parts = []
         for number, case in enumerate(cases):
-            parts.append(lab.keep(case.name, lambda case=case: _one(study, case)))
+            parts.append(lab.keep(case.name, partial(_one, study, case)))
             tick(number + 1, len(cases) + 2)
         checks = []
         for power in (1, 2):
-            checks.append(lab.keep(f"accuracy {power}", lambda power=power: _accuracy(study, power)))
+            checks.append(lab.keep(f"accuracy {power}", partial(_accuracy, study, power)))
             tick(len(cases) + power, len(cases) + 2)
     data = xr.merge([xr.concat(parts, "setting"), xr.concat(checks, "accuracy_power")])
     data.attrs.update(scale=study.scale, run_steps=study.run_steps())

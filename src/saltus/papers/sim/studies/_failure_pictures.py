@@ -68,7 +68,7 @@ def depth(ax: Any, study: Failures, record: xarray.Dataset) -> None:
             x, [e.low for e in each], [e.high for e in each], color=colour, alpha=0.15, linewidth=0
         )
     ax.set(xscale="log", xlabel="size of every layer's start", title="plain linear networks, no law")
-    ax.set(ylabel=f"share not learnt by t = {study.horizon:g}", ylim=(-0.03, 1.03))
+    ax.set(ylabel=f"share not learnt by t = {study.deep_horizon:g}", ylim=(-0.03, 1.03))
     ax.set_xticks(record.deep_size.values, [f"{x:g}" for x in record.deep_size.values])
     ax.minorticks_off()
     ax.legend(loc="best")

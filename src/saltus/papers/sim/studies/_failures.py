@@ -41,7 +41,7 @@ def cost(study: Failures) -> Cost:
     a, one = _rates(study, study.followed()), _rates(study, study.world(1.5))
     steps = cells * _flows.steps_of(one, study.horizon, study.stride)
     steps += followed * _flows.steps_of(a, study.long, study.stride)
-    steps += deep * sum(_deep.steps_of(a, n, study.horizon) for n in study.depths)
+    steps += deep * sum(_deep.steps_of(a, n, study.deep_horizon) for n in study.depths)
     return Cost(cells + followed + deep * len(study.depths), steps)
 
 
@@ -93,7 +93,7 @@ def _followed(study: Failures, width: int) -> xarray.Dataset:
         watch=(_flows.Learnt(),),
     )
     time = seen["learnt"]
-    kept = slice(0, min(KEPT, n))
+    kept = slice(0, min(KEPT, study.long_runs))
     with _flows.on_host():
         half_time = np.asarray(hitting.half_time(starts[kept], a))[:, 0]
     by = {
@@ -127,7 +127,7 @@ def _distribution(study: Failures, width: int) -> xarray.Dataset:
     starts = _flows.unit_starts(study.start, study.law_runs, 3, width, study.base, LAW_KEYS)
     starts = _flows.same_spread(study.start, 1.0) * starts
     with np.errstate(divide="ignore"), _flows.on_host():
-        schur = -0.5 * np.log(np.asarray(hitting.schur(starts, [1.0, 2.0, 3.0]))[:, 0])
+        schur = -0.5 * np.log(np.asarray(hitting.schur(starts, np.array([1.0, 2.0, 3.0])))[:, 0])
         diagonal = -0.5 * np.log(np.sum(starts[:, 0] ** 2, axis=-1))
     levels = (np.arange(LEVELS) + 0.5) / LEVELS
     found = [np.quantile(x, levels, method="lower") for x in (schur, diagonal)]
@@ -142,8 +142,10 @@ def _depth(study: Failures, depth: int) -> xarray.Dataset:
     world, sizes = study.followed(), np.asarray(study.deep_sizes, float)
     scale = np.repeat(_flows.same_spread(study.start, 1.0) * sizes, study.deep_runs)
     a = _rates(study, world)
-    time = _deep.learning_times(a, depth, study.deep_width, study.start, scale, study.horizon, study.base)
-    late = ~(time.reshape(len(sizes), -1) <= study.horizon)
+    time = _deep.learning_times(
+        a, depth, study.deep_width, study.start, scale, study.deep_horizon, study.base
+    )
+    late = ~(time.reshape(len(sizes), -1) <= study.deep_horizon)
     return xr.Dataset(
         {"deep_late": (("depth", "deep_size"), late.sum(1)[None])},
         coords={"depth": [depth], "deep_size": sizes},
@@ -197,7 +199,7 @@ def _described(data: xarray.Dataset) -> xarray.Dataset:
         ("end_loss", "its loss at the test point at the end"),
         ("tail_runs", "its trainings in the slowest tenth"),
         ("quantile", "half the logarithm of 1/sigma_1 at start size 1"),
-        ("deep_late", "plain linear networks that have not learnt by the horizon"),
+        ("deep_late", "plain linear networks that have not learnt by their horizon"),
         ("solver_error", "largest difference of an entry of W"),
     ):
         data[name].attrs.update(long_name=words, units="1")

@@ -97,7 +97,7 @@ def unit_starts(start: str, runs: int, d: int, width: int, base: int, first: int
     """U(0) [runs, d, width] at scale 1; run i has the key of its own number."""
     from saltus.papers.sim import symmetric
 
-    index = np.arange(first, first + runs)
+    index = range(first, first + runs)
     return symmetric.starts(index, d, width, start=start, scale=1.0, base=base)
 
 
@@ -161,6 +161,6 @@ def against_solver(a: Any, target: Any, starts: Any, time: float, stride: float)
     at = np.unique(np.round(np.linspace(0, steps, CHECK_TIMES)).astype(int))
     seen = run_flow(a, target, starts, time=time, stride=stride, watch=(), at=at)["path_w"]
     with on_host():
-        truth = two_layer.gram(two_layer.flow(starts, a, at * (time / steps), rtol=1e-11, atol=1e-14))
-        truth = np.asarray(truth)
+        solved = two_layer.flow(starts, a, at * (time / steps), rtol=1e-11, atol=1e-14)
+        truth = np.asarray(two_layer.gram(solved))
     return np.stack([np.abs(seen - t).max((1, 2, 3)) for t in (truth, np.roll(truth, 1, axis=0))])

@@ -78,6 +78,7 @@ class Failures:
     sigma: float = setting(0.05, "standard deviation of every cluster", low=0)
     depths: tuple[int, ...] = setting((2, 3, 4), "depths of plain linear networks", low=2)
     deep_sizes: tuple[float, ...] = setting((0.03, 0.1, 0.2, 0.4, 0.8), "sizes of their starts", above=0)
+    deep_horizon: float = setting(100.0, "time they are followed", above=0)
     deep_width: int = setting(3, "their width", low=CONCEPTS)
     deep_runs: int = setting(128, "their trainings, for each depth and size", low=1)
     stride: float = setting(0.4, "time step of the integrator in units of 1/max(a)", above=0, high=1)
@@ -86,7 +87,7 @@ class Failures:
     base: int = setting(0, "key that all starts share", low=0, high=2**32 - 1)
 
     presets: ClassVar = {
-        "reading": {"as-drawn": {"time": 100.0, "long": 600.0}},
+        "reading": {"as-drawn": {"time": 100.0, "long": 600.0, "deep_horizon": 300.0}},
         "scale": {
             "full": {
                 "ratios": 21,
@@ -234,7 +235,7 @@ class Failures:
         yield claim.above(
             "depth",
             f"plain networks of {max(self.depths)} layers from U(0, {size:g}) not learnt by "
-            f"t = {self.horizon:g} (share)",
+            f"t = {self.deep_horizon:g} (share)",
             deep[max(self.depths)],
             0.9,
             control=(f"{min(self.depths)} layers", deep[min(self.depths)]),
