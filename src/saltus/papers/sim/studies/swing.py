@@ -70,13 +70,9 @@ class Deep:
     def train(self, lab: Lab) -> xarray.Dataset:
         """Every dimension and width [dim, width, seed, ...], and one layer at the lowest dimension."""
         cells = [(d, w) for d in self.dims for w in self.widths]
-        with lab.progress("training") as tick:
-            found = []
-            for number, (d, w) in enumerate(cells):
-                found.append(lab.keep(f"dim {d} width {w}", partial(self._cell, self.protocol(d, w))))
-                tick(number + 1, len(cells) + 1)
-            how = shallow(self.protocol(self.dims[0], self.narrow))
-            one = lab.keep("one layer", partial(self._cell, how))
+        parts = {f"dim {d} width {w}": partial(self._cell, self.protocol(d, w)) for d, w in cells}
+        how = shallow(self.protocol(self.dims[0], self.narrow))
+        *found, one = lab.keep_all({**parts, "one layer": partial(self._cell, how)}, "training")
         n = len(self.widths)
         rows = [xr.concat(found[i * n : (i + 1) * n], "width", join="inner") for i in range(len(self.dims))]
         data = xr.concat(rows, "dim", join="inner")

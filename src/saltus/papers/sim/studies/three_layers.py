@@ -64,17 +64,13 @@ class Small:
 
     def run(self, lab: Lab) -> xarray.Dataset:
         """Every world with three variants: as given, slower, one layer [world, variant, seed, ...]."""
-        worlds = []
-        with lab.progress("training") as tick:
-            for number, mu in enumerate(self.mu):
-                how = self.protocol(mu, self.lr)
-                variants = [how, replace(how, lr=self.lr / 10), shallow(how)]
-                kept = [
-                    lab.keep(f"mu {mu} variant {i}", partial(swing, h, self.seeds, self.base))
-                    for i, h in enumerate(variants)
-                ]
-                worlds.append(xr.concat(kept, "variant", join="inner"))
-                tick(number + 1, len(self.mu))
+        parts = {}
+        for mu in self.mu:
+            how = self.protocol(mu, self.lr)
+            for name, h in (("given", how), ("slower", replace(how, lr=self.lr / 10)), ("one", shallow(how))):
+                parts[f"mu {mu} {name}"] = partial(swing, h, self.seeds, self.base)
+        found = lab.keep_all(parts, "training")
+        worlds = [xr.concat(found[i : i + 3], "variant", join="inner") for i in range(0, len(found), 3)]
         data = xr.concat(worlds, "world")
         labels = [",".join(f"{m:g}" for m in mu) for mu in self.mu]
         data = data.assign_coords(world=labels, variant=["given", "slower", "one layer"])

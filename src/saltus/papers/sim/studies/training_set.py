@@ -57,12 +57,7 @@ class NoPointNear(Pair):
     """No training point is near x̂: what the networks do there is out of distribution."""
 
     def run(self, lab: Lab) -> xarray.Dataset:
-        parts = []
-        with lab.progress("training") as tick:
-            for number, (name, how) in enumerate(self.ends()):
-                data = lab.keep(name, partial(self._one, how))
-                parts.append(data)
-                tick(number + 1, 2)
+        parts = lab.keep_all({name: partial(self._one, how) for name, how in self.ends()}, "training")
         data = xr.concat(parts, "network", join="inner")
         return data.assign_coords(network=[name for name, _ in self.ends()])
 
@@ -159,11 +154,7 @@ class Truncated(Pair):
         # mu is taken as (1, 2) here under either reading: at (2, 4) nothing is ever discarded.
         wider = replace(low, world=replace(low.world, sigma=(self.wider,) * 2, mu=(1.0, 2.0), origin=False))
         cases.append(("wider clusters", wider))
-        parts = []
-        with lab.progress("training") as tick:
-            for number, (name, how) in enumerate(cases):
-                parts.append(lab.keep(name, partial(self._both, how)))
-                tick(number + 1, len(cases))
+        parts = lab.keep_all({name: partial(self._both, how) for name, how in cases}, "training")
         data = xr.concat(parts, "network", join="inner")
         return data.assign_coords(network=[name for name, _ in cases])
 

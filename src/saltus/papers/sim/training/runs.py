@@ -75,7 +75,7 @@ def train(
     places = _places()
     seen: list[dict[str, np.ndarray]] = []
     for group in _groups(own, block, seed_bytes(shape, by_moments)):
-        table = tables(shape, by_moments, group, numbers, block=block, devices=places)
+        table = tables(shape, by_moments, group, numbers, devices=places)
         after = partial(_report, progress, len(own), sum(len(s["nearest"]) for s in seen))
         found = run_many(
             program, len(group), block=block, devices=places, args=(numbers, table), progress=after

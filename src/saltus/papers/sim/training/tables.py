@@ -20,6 +20,8 @@ from saltus.papers.sim.training.learners import number_count
 from saltus.papers.sim.training.protocol import Protocol
 from saltus.papers.sim.world import draw, streams
 
+BLOCK = 8
+
 __all__ = ["of_points", "seed_bytes", "tables"]
 
 
@@ -29,7 +31,6 @@ def tables(
     seeds: Sequence[int] | np.ndarray,
     numbers: dict[str, Any],
     *,
-    block: int,
     devices: Sequence[jax.Device],
 ) -> dict[str, np.ndarray]:
     """For each seed, what its training needs, seeds first.
@@ -39,6 +40,8 @@ def tables(
     `axes` [n, d, s], `nearest`, `discarded` [n] (see `world.Draw`), and `raw` [n, m], uniform numbers in
     (-1, 1) for the network at its start.
     """
+    # One block size for all networks, so that they share these programs.
+    block = BLOCK if jax.default_backend() == "cpu" else 512
     draw_many = partial(run_many, runs=seeds, args=(numbers,), block=block, devices=devices)
     found = draw_many(_data(_data_shape(shape), by_moments))
     raw = draw_many(_raw(_bucket(number_count(shape))))
