@@ -124,11 +124,11 @@ def _accuracy(study: Census, power: int) -> xarray.Dataset:
     )
     return xr.Dataset(
         {
-            "recount": (("accuracy_power", "method", "checked"), np.asarray(counts)[None]),
+            "recount": (("accuracy_power", "by", "checked"), np.asarray(counts)[None]),
             "solver_error": (("accuracy_power", "of", "solved"), error[None]),
             "unstable": (("accuracy_power", "checked"), shaken["descents"][None, :, 0]),
         },
-        coords={"accuracy_power": [power], "method": list(ways), "of": ["flow", "other"]},
+        coords={"accuracy_power": [power], "by": list(ways), "of": ["flow", "other"]},
     )
 
 
