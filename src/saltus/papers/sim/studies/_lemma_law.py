@@ -1,4 +1,4 @@
-"""Which starts break lemma D.3 and which leave the PSD cone, from the start alone; and the table of shares."""
+"""Which starts break lemma D.3 and which leave the PSD cone, from the start alone; and the table."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ def shortfall(a: Any, W0: Any, eta: float, kappa: float) -> Any:
     """By how much lemma D.3 misses w_11 of two axes, in ln w; 0 where it holds.
 
     While both are small each grows as it would alone. As the strong axis saturates, x = e^{2 a_s t} w_22(0),
-    the weak diagonal becomes w_11 (1 - rho^2 x/(1+x)), rho^2 = w_12^2/(w_11 w_22) of the start: in the end its
-    Schur complement. D.3 allows (1 - 1/kappa) of the growth until then.
+    the weak diagonal becomes w_11 (1 - rho^2 x/(1+x)), rho^2 = w_12^2/(w_11 w_22) of the start: in the end
+    its Schur complement. D.3 allows (1 - 1/kappa) of the growth until then.
 
     - `a`: (weak, strong); `W0`: starts [n, 2, 2]; one per start is returned.
     """

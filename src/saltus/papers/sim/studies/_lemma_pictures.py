@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 LN10 = float.fromhex("0x1.26bb1bbb55516p+1")
-SHORT = {"recursion": "D.2 on W", "gd": "GD on U"}
+SHORT = {"recursion": "recursion on W", "gd": "GD on U"}
 
 
 def sheet(study: Any, record: xarray.Dataset, law: xarray.Dataset) -> Figure:
@@ -65,12 +65,15 @@ def _matrix(ax: Any, law: xarray.Dataset) -> None:
 def _against_bound(ax: Any, record: xarray.Dataset, law: xarray.Dataset) -> None:
     """Decades above lemma D.3's lower bound, which is the line at zero."""
     t, bound = record.look_step.values / 1000, law.d3.values
-    saturated = _saturation(record) / 1000
+    saturated, low, high = _saturation(record) / 1000, 0.0, 0.5
     for d, colour in zip(SHORT, (figure.COLOURS[1], figure.COLOURS[0]), strict=True):
         w = record.path.sel(dynamics=d).values
         with np.errstate(divide="ignore", invalid="ignore"):
             above = (np.where(w > 0, np.log(w), np.nan) - bound) / LN10
-        ax.plot(t, above, color=colour, label=SHORT[d])
+        # Both are the same line until one ends.
+        ax.plot(t, above, color=colour, label=SHORT[d], linewidth=3.5 if d == "recursion" else 1.4)
+        shown = above[(t <= 3 * saturated) & np.isfinite(above)]
+        low, high = min(low, *shown), max(high, *shown)
         if (w <= 0).any() and np.isfinite(above).any():
             k = int(np.flatnonzero(w <= 0)[0]) - 1
             near = dict(textcoords="offset points", xytext=(5, 6), fontsize=8, color=colour)
@@ -78,11 +81,11 @@ def _against_bound(ax: Any, record: xarray.Dataset, law: xarray.Dataset) -> None
             ax.plot(t[k], above[k], "v", color=colour, markersize=6)
     figure.theory(ax, [0, 3 * saturated], [0, 0], label="lower bound of D.3")
     ax.set_xlim(0, min(3 * saturated, float(law.d3_until) / 1000))
-    low, high = ax.get_ylim()
+    low, high = 1.1 * low, 1.6 * high
     ax.axhspan(low, 0, color=figure.COLOURS[1], alpha=0.08, linewidth=0)
     ax.set(ylim=(low, high), xlabel="steps / 1000", ylabel="log₁₀ of $w_{11}$ over the bound")
     ax.set_title(f"The weak diagonal, a = {record.signals.values[int(record.shown_signals)]}")
-    ax.legend(loc="upper left")
+    ax.legend(loc="upper right")
 
 
 def _saturation(record: xarray.Dataset) -> float:
@@ -104,4 +107,4 @@ def _afterwards(ax: Any, record: xarray.Dataset, law: xarray.Dataset) -> None:
     ax.set_yticks([-top, 0, top], ["-1", f"±$10^{{{-top:.0f}}}$", "1"])
     ax.set(xlabel="steps / 1000", ylabel="$w_{11}$, in decades either side of 0")
     ax.set_title("The same start to the end")
-    ax.legend(loc="center left")
+    ax.legend(loc="upper left")

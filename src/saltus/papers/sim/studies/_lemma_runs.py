@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     import xarray
 
     from saltus.papers.sim.law.inequalities import Constants
+    from saltus.papers.sim.law.lemmas import LemmaReport
 
 __all__ = [
     "CONSTANTS",
@@ -64,34 +65,39 @@ def batch(a: Sequence[float], n: int, *, beta: float, kappa: float, slack: float
     return Batch(signals, W0, c, eta, sim.law.lemmas.steps_to_learn(signals, W0, eta))
 
 
-def hold(b: Batch, dynamics: str, tick: Callable[[int], None] | None = None) -> dict[str, Any]:
-    """Every bound at every step: `excess`, `first` [bound, n], `entry` [bound, n, 2], `stopped` [n].
+def hold(b: Batch) -> dict[str, Any]:
+    """Every bound at every step, both dynamics: `excess`, `first` [dynamics, bound, n], `entry`, `stopped`.
 
     Chunks of fixed size, one to a device at a time, so that results do not depend on how many there are.
     """
     devices, n = jax.local_devices(), len(b.W0)
     chunks = [np.arange(k, k + CHUNK) % n for k in range(0, n, CHUNK)]
+    jobs = [(dynamics, chunk) for dynamics in DYNAMICS for chunk in chunks]
 
-    def one(k: int) -> Any:
+    def one(k: int) -> LemmaReport:
+        dynamics, chunk = jobs[k]
         with jax.default_device(devices[k % len(devices)]):
-            found = sim.law.lemmas.check(
-                b.a, b.W0[chunks[k]], b.eta, b.constants, b.steps, "gd" if dynamics == "gd" else "recursion"
+            return sim.law.lemmas.check(
+                b.a, b.W0[chunk], b.eta, b.constants, b.steps, "gd" if dynamics == "gd" else "recursion"
             )
-        if tick is not None:
-            tick(k)
-        return found
 
     with ThreadPoolExecutor(len(devices)) as pool:
-        reports = list(pool.map(one, range(len(chunks))))
+        reports = list(pool.map(one, range(len(jobs))))
 
-    def joined(part: Callable[[Any], Any], axis: int) -> Any:
-        return np.concatenate([part(r) for r in reports], axis=axis).take(np.arange(n), axis)
+    def joined(part: Callable[[LemmaReport], Any]) -> Any:
+        """[chunk, start, ...] of each dynamics, end to end, without the starts that filled the last chunk."""
+        own = [[part(r) for r in reports if r.dynamics == dynamics] for dynamics in DYNAMICS]
+        return np.stack([np.concatenate(parts)[:n] for parts in own])
+
+    def bounds(name: str) -> Any:
+        found = joined(lambda r: np.stack([getattr(x, name) for x in r.bounds.values()], axis=1))
+        return np.moveaxis(found, 2, 1)
 
     return {
-        "excess": joined(lambda r: np.stack([x.worst for x in r.bounds.values()]), 1),
-        "first": joined(lambda r: np.stack([x.first for x in r.bounds.values()]), 1),
-        "entry": joined(lambda r: np.stack([x.entry for x in r.bounds.values()]), 1),
-        "stopped": joined(lambda r: r.stopped, 0),
+        "excess": bounds("worst"),
+        "first": bounds("first"),
+        "entry": bounds("entry"),
+        "stopped": joined(lambda r: r.stopped),
     }
 
 
@@ -123,7 +129,7 @@ def controls(b: Batch, n: int) -> xarray.Dataset:
         "step": Batch(b.a, b.W0[case], b.constants, overshoot, math.ceil(-2.0 * ln_omega / math.log(3.4))),
         "signals": Batch(a5, W5, c5, eta5, sim.law.lemmas.steps_to_learn(a5, W5, eta5)),
     }
-    violated = [[hold(cases[name], d)["first"] >= 0 for d in DYNAMICS] for name in CONTROLS]
+    violated = [hold(cases[name])["first"] >= 0 for name in CONTROLS]
     return xr.Dataset(
         {"control_violated": (("control", "dynamics", "bound", "case"), np.array(violated))},
         coords={"control": list(CONTROLS), "dynamics": list(DYNAMICS), "bound": list(sim.law.lemmas.BOUNDS)},

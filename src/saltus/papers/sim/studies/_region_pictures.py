@@ -28,8 +28,8 @@ def sheet(study: Any, record: xarray.Dataset, law: xarray.Dataset) -> Figure:
     held = stats.share(record.admissible.values)
     figure.finding(
         fig,
-        f"D.1-D.5 admit starts up to ω = $10^{{{best:.1f}}}$; the figures' are {over:.0f} decades larger, or more "
-        f"({held.value:.0%} of {held.n} admissible)",
+        f"D.1-D.5 admit starts up to ω = $10^{{{best:.1f}}}$; the figures' are {over:.0f} decades larger, or "
+        f"more ({held.value:.0%} of {held.n} admissible)",
         f"{study.reading}; ω = min|W(0)|, β = max|W(0)|/ω; signals 1, R, R², ...; "
         f"{study.seeds} starts W = UUᵀ, U ~ U(0, scale), of each setting; margins of {study.looked}",
     )
