@@ -79,7 +79,7 @@ def plateau(study: Plateau, record: xarray.Dataset, law: xarray.Dataset) -> Figu
     )
     axes["late"].set_title("still on the plateau")
     axes["late"].set_xlim(0, min(study.long, 1.15 * top))
-    axes["late"].legend(loc="upper right")
+    axes["late"].legend(loc="lower left")
     took = record.half_time.sel(columns=study.s).values[:, 0]
     few = record.half_time.sel(columns=study.s - 1).values[:, 0]
     error = np.nanmedian(abs(law.half_time.sel(columns=study.s).values[:, 0] / took - 1))
@@ -88,11 +88,12 @@ def plateau(study: Plateau, record: xarray.Dataset, law: xarray.Dataset) -> Figu
     gone = np.isfinite(record.diverged_at.values).mean()
     first = study.unlearnt(record).any()
     said = f"By t = {study.long:g}, {np.isfinite(took).mean():.1%} of the starts with d' = {study.s} have "
-    said += f"generalised, when the law says ({error:.1%} off); with d' = {study.s - 1}, {np.isfinite(few).mean():.0%}"
+    said += f"generalised, when the law says ({error:.1%} off); "
+    said += f"with d' = {study.s - 1}, {np.isfinite(few).mean():.0%}"
     which = f"the first start with $w_{{11}}$ < {study.below:g}" if first else "the slowest start"
     note = f"{study.note()}; {study.starts} starts a width.\n"
     note += f"shown: {which} at t = {study.horizon:g}, where the published figure ends; {late:.1%} of the "
-    note += f"starts with a positive diagonal are so there.\n"
+    note += "starts with a positive diagonal are so there.\n"
     note += f"Recursion D.2 on W (η = {study.eta:g}): {lost:.1%} get a "
     note += f"negative diagonal entry, {gone:.1%} have diverged by t = {study.horizon:g}."
     figure.finding(fig, said, note)
@@ -104,7 +105,7 @@ def survival(
 ) -> None:
     """The share of starts whose last concept is not yet half learnt, and the slope the law gives its tail."""
     took = np.sort(record.half_time.sel(columns=width).values[:, 0])
-    n, colour = len(took), ("#D55E00", *figure.COLOURS)[number % 8]
+    n, colour = len(took), ("#CC79A7", *figure.COLOURS)[number % 8]
     finite = took[np.isfinite(took)]
     left = 1 - (np.arange(len(finite)) + 1) / n
     if not finite.size:

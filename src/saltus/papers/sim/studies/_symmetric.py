@@ -107,7 +107,7 @@ class Symmetric:
             return None
         even = np.linspace(0, steps, looks)
         if self.logarithmic:
-            even = np.concatenate([[0], np.geomspace(max(1, steps // 1000), steps, looks)])
+            even = np.concatenate([[0], np.geomspace(max(1, steps // 20000), steps, looks)])
         return np.unique(np.round(even).astype(int))
 
     def note(self) -> str:
