@@ -27,7 +27,7 @@ try:
 except ImportError:
     sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
 
-from saltus._jax import host_devices, jax, jnp
+from saltus._jax import jax, jnp, workers
 from saltus.papers.sim import symmetric
 
 MU = np.array([1.0, 1.5, 2.2])
@@ -88,7 +88,7 @@ def variants(runs: int, steps: int) -> Iterator[tuple[str, int, int, Callable[[]
     yield "engine", runs, steps, lambda: engine(runs, steps, watch=())
     yield "engine, watched", runs, steps, lambda: engine(runs, steps)
     yield "engine, loop", runs, steps, lambda: engine(runs, steps, watch=(), engine="loop")
-    one = host_devices()[:1]
+    one = workers()[:1]
     yield "engine, one device", runs, steps, lambda: engine(runs, steps, watch=(), devices=one)
     yield "engine, flow (RK4)", runs, steps, lambda: engine(runs, steps, how="flow", watch=())
     yield "engine, recursion on W", runs, steps, lambda: engine(runs, steps, how="recursion", watch=())
@@ -110,8 +110,8 @@ def environment() -> dict[str, Any]:
         "cpu": cpu,
         "cores": len(os.sched_getaffinity(0)),
         "load": round(os.getloadavg()[0], 2),
-        "devices": [str(d) for d in host_devices()],
-        "kind": host_devices()[0].device_kind,
+        "devices": [str(d) for d in workers()],
+        "kind": workers()[0].device_kind,
         "python": platform.python_version(),
         "jax": version("jax"),
         "numpy": version("numpy"),

@@ -1,14 +1,13 @@
-"""The one door to JAX: float64 on, one host device per core, before anything else touches it."""
+"""The one door to JAX: float64 on and the host's options set before anything else touches it."""
 
 from __future__ import annotations
 
 import os
-import warnings
 
 import jax
 import jax.numpy as jnp
 
-__all__ = ["host_devices", "jax", "jnp"]
+__all__ = ["jax", "jnp", "workers"]
 
 
 # Small loops become one kernel, and a kernel may have several outputs: four to sixteen times as fast on the
@@ -21,20 +20,16 @@ def _configure() -> None:
     if "xla_backend_extra_options" not in flags:
         os.environ["XLA_FLAGS"] = f"{flags} --xla_backend_extra_options={_CPU_OPTIONS}".strip()
     jax.config.update("jax_enable_x64", True)
-    # A single CPU device leaves cores idle on small programs; one device per core lets independent
-    # runs proceed side by side. It only works before the backend starts, so a user who has already
-    # used JAX keeps the devices they have.
-    if "xla_force_host_platform_device_count" in os.environ.get("XLA_FLAGS", ""):
-        return
-    try:
-        jax.config.update("jax_num_cpu_devices", len(os.sched_getaffinity(0)))
-    except (RuntimeError, AttributeError) as error:
-        warnings.warn(f"JAX was already running: using the host devices it has ({error})", stacklevel=3)
 
 
 _configure()
 
 
-def host_devices() -> list[jax.Device]:
-    """Devices an ensemble is spread over: every accelerator, or every core of the host."""
-    return list(jax.local_devices())
+def workers() -> list[jax.Device]:
+    """Where an ensemble's blocks go, one thread each: every accelerator, or the host once for each core.
+
+    Compiled calls release the interpreter lock, so threads keep all cores busy on one host device; a
+    device for each core would compile every program once for each.
+    """
+    devices = list(jax.local_devices())
+    return devices * len(os.sched_getaffinity(0)) if devices[0].platform == "cpu" else devices

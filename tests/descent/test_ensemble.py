@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from saltus._jax import host_devices, jax, jnp
+from saltus._jax import jax, jnp, workers
 from saltus.core.errors import BadInput
 from saltus.descent._ensemble import keys, run_many
 
@@ -43,10 +43,10 @@ def same_bits(one, other):
 
 @pytest.mark.parametrize(("block_fn", "axis"), [(products, 0), (elementwise, -1)])
 def test_chunk_and_devices_change_no_bit(block_fn, axis):
-    one = host_devices()[:1]
+    one = workers()[:1]
     plain = run_many(block_fn, 37, block=4, axis=axis, chunk=1, devices=one)
     for chunk in (2, 3, 100, None):
-        for devices in (one, host_devices(), list(reversed(host_devices()))):
+        for devices in (one, workers(), list(reversed(workers()))):
             same_bits(plain, run_many(block_fn, 37, block=4, axis=axis, chunk=chunk, devices=devices))
 
 

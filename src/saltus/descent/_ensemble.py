@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from saltus._jax import host_devices, jax, jnp
+from saltus._jax import jax, jnp, workers
 from saltus.core.errors import BadInput
 
 __all__ = ["keys", "run_many"]
@@ -58,7 +58,7 @@ def run_many(
     if axis not in (0, -1):
         raise BadInput(f"the run axis must be 0 or -1; got axis={axis}")
     blocks = -(-total // block)
-    places = list(devices) if devices is not None else host_devices()
+    places = list(devices) if devices is not None else workers()
     if not places:
         raise BadInput("no devices to run on; leave devices=None to use every one there is")
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from saltus._jax import host_devices, jax, jnp
+from saltus._jax import jax, jnp, workers
 from saltus.core.errors import BadInput
 from saltus.descent import _over
 from saltus.descent import at as moments
@@ -187,7 +187,7 @@ class Program:
         point = (x.size + y.size) // len(x)
         numbers = 4 * sum(leaf.size for leaf in jax.tree.leaves(params)) + 4 * batch * (point + widths)
         data = x.size + y.size
-        on_host = host_devices()[0].platform == "cpu"
+        on_host = workers()[0].platform == "cpu"
         cache, memory = (2**18, 2**27) if on_host else (2**31, 2**31)
         fits = min(cache // max(numbers, 1), memory // max(data, 1), 64 if on_host else 512)
         return 1 << max(fits, 1).bit_length() - 1

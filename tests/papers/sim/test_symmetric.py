@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from saltus._jax import host_devices, jax, jnp
+from saltus._jax import jax, jnp, workers
 from saltus.core.errors import BadInput
 from saltus.papers.sim.law import descents, two_layer
 from saltus.papers.sim.symmetric import (
@@ -156,8 +156,8 @@ def test_published_flow_of_two_axes():
 
 def test_layout_changes_no_bit():
     watch = (Descents((1e-3,)), Lowest())
-    one = evolve(A, MU, 50, steps=200, block=16, watch=watch, chunk=1, devices=host_devices()[:1])
-    for layout in ({"chunk": 3}, {"chunk": 8, "devices": host_devices()[:1]}):
+    one = evolve(A, MU, 50, steps=200, block=16, watch=watch, chunk=1, devices=workers()[:1])
+    for layout in ({"chunk": 3}, {"chunk": 8, "devices": workers()[:1]}):
         other = evolve(A, MU, 50, steps=200, block=16, watch=watch, **layout)
         for name, value in one.items():
             assert value.tobytes() == other[name].tobytes(), name

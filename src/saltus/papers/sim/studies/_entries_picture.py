@@ -74,7 +74,7 @@ def entries(study: EntriesMap, record: xarray.Dataset) -> Figure:
     agree = (record.moves.values > 1e-9) == (record.kind.values != two_layer.IRRELEVANT)[:, None]
     figure.finding(
         fig,
-        f"{agree.all(1).mean():.0%} of {len(agree)} entries move the output at x̂ exactly as classified",
+        f"{agree.all(1).mean():.0%} of {len(agree)} entries move the output at x̂ as classified",
         f"sizes (d, s): {', '.join(map(str, study.sizes()))}; {study.seeds} Jacobians each; grey: no movement",
     )
     return fig

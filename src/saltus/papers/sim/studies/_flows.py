@@ -135,9 +135,9 @@ def block_of(runs: int) -> int | None:
 
     A power of two, so that ensembles of nearly equal size share a compiled program.
     """
-    from saltus._jax import host_devices
+    from saltus._jax import workers
 
-    if host_devices()[0].platform == "cpu":
+    if workers()[0].platform == "cpu":
         return None
     return min(1 << (runs - 1).bit_length(), WIDEST_BLOCK)
 

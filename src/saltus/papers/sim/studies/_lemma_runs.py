@@ -70,7 +70,9 @@ def hold(b: Batch) -> dict[str, Any]:
 
     Chunks of fixed size, one to a device at a time, so that results do not depend on how many there are.
     """
-    devices, n = jax.local_devices(), len(b.W0)
+    from saltus._jax import workers
+
+    devices, n = workers(), len(b.W0)
     chunks = [np.arange(k, k + CHUNK) % n for k in range(0, n, CHUNK)]
     jobs = [(dynamics, chunk) for dynamics in DYNAMICS for chunk in chunks]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from saltus._lazy import np, xr
 from saltus.core import claim, stats
@@ -118,73 +118,9 @@ class AdmissibleRegion:
 
     def law(self, record: xarray.Dataset) -> xarray.Dataset:
         """Closed forms of the largest omega: where it was searched (same names), and as curves."""
-        from saltus.papers.sim.law import admissible
-        from saltus.papers.sim.law.inequalities import JUST_ABOVE, K_MIN, KAPPA_MIN, bracket
+        from saltus.papers.sim.studies import _region_law
 
-        first = KAPPA_MIN * JUST_ABOVE
-        top = max(1000.0, 1.2 * max(self.ratios))
-        grid = np.exp(np.linspace(math.log(3.003), math.log(top), self.points))
-        best = [admissible.best_ratio(s) for s in self.concepts]
-        a = [admissible.geometric(s, R) for s, (R, _) in zip(self.concepts, best, strict=True)]
-        beta = np.geomspace(JUST_ABOVE, max(100.0, *self.betas), self.points)
-        kappa = np.linspace(first, max(2.0, *self.kappas), self.points)
-        omega = -np.linspace(62.0, -self.closeness, 16)
-        value = admissible.log10_omega_max
-
-        def infimum(held: bool) -> Any:
-            return [admissible.ratio_infimum(x, alpha_is_min=held) for x in omega]
-
-        def alone(s: int, signals: Any) -> float:
-            """D.4 with P = 2 and nothing else."""
-            return math.log10(bracket(first) / (2.0 * K_MIN * s * signals[-1] / signals[0]))
-
-        pairs = list(zip(self.concepts, a, strict=True))
-        return xr.Dataset(
-            {
-                "searched": (
-                    ("concepts", "searched_ratio"),
-                    admissible.table(self.ratios, self.concepts),
-                ),
-                "searched_other_kappa": (
-                    ("concepts", "searched_ratio"),
-                    np.array(
-                        [
-                            [
-                                float(value(admissible.geometric(s, R), kappa=self.kappas[0]))
-                                for R in self.ratios
-                            ]
-                            for s in self.concepts
-                        ]
-                    ),
-                ),
-                "beta_searched": ("searched_beta", value(a[0], np.asarray(self.betas))),
-                "kappa_searched": (
-                    "searched_kappa",
-                    np.array([float(value(a[0], kappa=k)) for k in self.kappas]),
-                ),
-                "best_ratio": ("concepts", np.array([R for R, _ in best])),
-                "best": ("concepts", np.array([x for _, x in best])),
-                "without_D5": ("concepts", np.array([alone(s, x) for s, x in pairs])),
-                "curve": (("concepts", "ratio"), admissible.table(grid.tolist(), self.concepts)),
-                "by_beta": (("concepts", "beta"), np.stack([value(x, beta) for x in a])),
-                "by_kappa": (
-                    ("concepts", "kappa"),
-                    np.array([[float(value(x, kappa=k)) for k in kappa] for x in a]),
-                ),
-                "infimum": ("log10_omega_asked", np.array(infimum(False))),
-                "infimum_alpha_min": ("log10_omega_asked", np.array(infimum(True))),
-            },
-            coords={
-                "concepts": list(self.concepts),
-                "searched_ratio": list(self.ratios),
-                "searched_beta": list(self.betas),
-                "searched_kappa": list(self.kappas),
-                "ratio": grid,
-                "beta": beta,
-                "kappa": kappa,
-                "log10_omega_asked": omega,
-            },
-        )
+        return _region_law.law(self)
 
     def claims(self, record: xarray.Dataset, law: xarray.Dataset) -> Iterator[Claim]:
         yield claim.above(

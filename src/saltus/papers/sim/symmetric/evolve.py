@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from saltus._jax import host_devices, jax, jnp
+from saltus._jax import jax, jnp, workers
 from saltus.core.errors import BadInput, nearest
 from saltus.descent._ensemble import run_many
 from saltus.papers.sim.symmetric import kernel
@@ -120,7 +120,7 @@ def evolve(
     alone = {"a": 1, "target": 1, "eta": 0, "scale": 0, "U0": 2}
     each = frozenset(name for name, value in args.items() if value.ndim > alone[name])
 
-    places = list(devices) if devices is not None else host_devices()
+    places = list(devices) if devices is not None else workers()
     if engine not in ("auto", "loop", "kernel"):
         raise BadInput(f"engine is auto, loop or kernel; got {engine!r}")
     on_gpu = bool(places) and places[0].platform == "gpu"

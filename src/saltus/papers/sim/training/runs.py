@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from saltus._jax import host_devices, jax, jnp
+from saltus._jax import jax, jnp, workers
 from saltus.core.errors import BadInput
 from saltus.descent._ensemble import host_memory, run_many
 from saltus.papers.sim.training.learners import layers_at_start, learner
@@ -72,7 +72,7 @@ def train(
     }
     own = _own(seeds)
     _check_results(len(own), len(steps), len(points), protocol.world.s)
-    places = _places()
+    places = workers()
     seen: list[dict[str, np.ndarray]] = []
     for group in _groups(own, block, seed_bytes(shape, by_moments)):
         table = tables(shape, by_moments, group, numbers, devices=places)
@@ -211,12 +211,6 @@ def _check_results(seeds: int, steps: int, points: int, s: int) -> None:
             f"{seeds} seeds seen at {steps} steps need {need / 2**30:.3g} GiB of memory and "
             f"{free / 2**30:.3g} GiB are free; ask for fewer seeds, or for fewer steps with at="
         )
-
-
-def _places() -> list[jax.Device]:
-    devices = host_devices()
-    # Threads can share a host device, and a program is compiled for each device anew.
-    return [devices[0]] * len(devices) if devices[0].platform == "cpu" else devices
 
 
 def _steps(at: Sequence[int] | np.ndarray | None, last: int) -> np.ndarray:
