@@ -109,6 +109,8 @@ def test_draws_and_refuses(done: tuple[Lemmas, xr.Dataset, xr.Dataset], tmp_path
         Lemmas(signals=((1.0,),))
     with pytest.raises(BadInput, match="twice"):
         Lemmas(signals=((1.0, 4.0), (1.0, 4.0)))
+    with pytest.raises(BadInput, match="float64"):
+        lab.run(Lemmas(signals=((1.0, 18.0),), starts=2, kappa=2.0), tmp_path)
     assert Lemmas(scale="full").starts >= 2000
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from saltus._lazy import jax, jnp, np, xr
+from saltus.core.errors import BadInput
 from saltus.papers import sim
 
 if TYPE_CHECKING:
@@ -59,6 +60,12 @@ def batch(a: Sequence[float], n: int, *, beta: float, kappa: float, slack: float
     from saltus.papers.sim.law import admissible
 
     signals = np.asarray(a, float)
+    limit = float(admissible.log10_omega_max(signals, beta, kappa=kappa)) - slack
+    if limit < -149:
+        raise BadInput(
+            f"signals {label(a)}: admissible starts are 1e{limit:.0f}, and float64 loses their products below "
+            "1e-149; try a smaller kappa, beta or slack, or ratios near 10"
+        )
     W0 = admissible.random_starts(signals, n, beta=beta, kappa=kappa, slack=slack, seed=base)
     c = sim.law.assumptions.shared_constants(signals, W0, kappa=kappa)
     eta = 0.999 * c.eta_max

@@ -150,7 +150,10 @@ def searches(
     from saltus.papers.sim.law import admissible
 
     best = admissible.geometric(concepts[0], admissible.best_ratio(concepts[0])[0])
-    table = [[admissible.log10_omega_search(admissible.geometric(s, R)) for R in ratios] for s in concepts]
+    table = [
+        [admissible.log10_omega_search(admissible.geometric(s, R), decades=400.0) for R in ratios]
+        for s in concepts
+    ]
     by_beta = [admissible.log10_omega_search(best, b) for b in betas]
     by_kappa = [
         admissible.log10_omega_search(best, kappa=(k,), C=(1.001, 5.0), decades=300.0) for k in kappas

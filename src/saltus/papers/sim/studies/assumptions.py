@@ -56,7 +56,7 @@ class AdmissibleRegion:
     concepts: tuple[int, ...] = setting((2, 3, 4), "numbers of concepts s", low=2, high=_region.MOST)
     eta: float = setting(0.01, "step of the theory's figures", above=0)
     lr: float = setting(0.1, "step of the networks' figures, as written", above=0)
-    scale: float = setting(0.1, "U(0) of the figures is uniform on (0, scale)", above=0, high=1e3)
+    scale: float = setting(0.1, "U(0) of the figures is uniform on (0, scale)", low=1e-6, high=1e3)
     seeds: int = setting(1024, "random starts of each setting", low=1, high=10**6)
     looked: int = setting(48, "starts of each setting whose margins are worked out", low=1, high=10**5)
     base: int = setting(0, "key that all starts share", low=0, high=2**32 - 1)
@@ -73,7 +73,7 @@ class AdmissibleRegion:
     smallest: float = setting(-90.0, "log10 of the smallest scale of U tried", low=-120, high=-1)
     scales: int = setting(90, "scales of U tried, down to the smallest", low=2, high=1000)
     inside: float = setting(
-        0.5, "decades below their own limit of the starts that must be admissible", above=0
+        0.5, "decades below their own limit of the starts that must be admissible", above=0, high=50
     )
     above: float = setting(4.0, "decades over their own limit of those that must not", above=0, high=50)
     closeness: float = setting(
