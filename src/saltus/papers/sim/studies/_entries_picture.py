@@ -75,6 +75,6 @@ def entries(study: EntriesMap, record: xarray.Dataset) -> Figure:
     figure.finding(
         fig,
         f"{agree.all(1).mean():.0%} of {len(agree)} entries move the output at x̂ as classified",
-        f"sizes (d, s): {', '.join(map(str, study.sizes()))}; {study.seeds} Jacobians each; grey: no movement",
+        f"(d, s) = {', '.join(map(str, study.sizes()))}; {study.seeds} Jacobians each; grey: no movement",
     )
     return fig
