@@ -88,14 +88,15 @@ def failures(study: Failures, record: xarray.Dataset, law: xarray.Dataset) -> Fi
         ax.set_axis_off()
     ends(panels[4], study, record)
     depth(panels[5], study, record)
-    far = float(abs(study.gaps(record, law)).mean())
+    gaps = abs(study.gaps(record, law))
+    near = f"; the law gives the map's edge to {gaps.mean():.3f}" if gaps.size else ""
     thin = widths[0]
     caught = int(record.long_never.sel(width=thin)) / study.followed_runs(thin)
     slow = int(record.long_never.sel(width=3)) / study.followed_runs(3)
     figure.finding(
         fig,
         f"By t = {study.long:g}, {caught:.0%} of the networks with {thin} columns have not learnt three "
-        f"concepts and {slow:.0%} of those with 3; the law gives the map to {far:.3f}",
+        f"concepts and {slow:.0%} of those with 3{near}",
         f"{study.reading} (A{'²' if study.power == 2 else ''}), scale {study.scale}: {record.trainings:.2g} "
         f"trainings, {study.runs} a cell; strongest signal {study.strongest:g}; {study.start} starts; "
         f"bottom: mu = {', '.join(f'{m:g}' for m in study.mu)}; exact flow, worst error of W "
