@@ -63,7 +63,7 @@ def batch(a: Sequence[float], n: int, *, beta: float, kappa: float, slack: float
     limit = float(admissible.log10_omega_max(signals, beta, kappa=kappa)) - slack
     if limit < -149:
         raise BadInput(
-            f"signals {label(a)}: admissible starts are 1e{limit:.0f}, and float64 loses their products below "
+            f"signals {label(a)}: admissible starts are 1e{limit:.0f}; float64 loses their products below "
             "1e-149; try a smaller kappa, beta or slack, or ratios near 10"
         )
     W0 = admissible.random_starts(signals, n, beta=beta, kappa=kappa, slack=slack, seed=base)
