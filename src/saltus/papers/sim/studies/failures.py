@@ -150,7 +150,7 @@ class Failures:
         return _failures.law(self, record)
 
     def gaps(self, record: xarray.Dataset, law: xarray.Dataset, name: str = "late") -> Any:
-        """Measured less predicted probability at `time`, in the cells with d' >= s that learn now and then."""
+        """Measured less predicted probability at `time`, in the cells with d' >= s that learn at times."""
         at = dict(width=[w for w in self.widths if w >= CONCEPTS], time=self.time)
         measured = (record.late / record.runs).sel(at)
         open_ = (measured > 0) & (measured < 1)  # elsewhere nearly any law is right
