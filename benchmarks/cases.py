@@ -113,9 +113,9 @@ def many_runs(device: str) -> Case:
     peers = (
         torch("published protocol", "published", runs=1, epochs=1 if gpu else 2),
         torch("PyTorch eager loop", "torch_loop", runs=2, epochs=1 if gpu else 2),
-        torch("PyTorch torch.compile", "torch_compile", runs=2, epochs=2 if gpu else 4),
         torch("torch.func ensemble", "torch_ensemble", epochs=2 if gpu else 1),
         torch("torch.func ensemble, compiled", "torch_ensemble", epochs=2 if gpu else 1, compiled=True),
+        torch("PyTorch torch.compile", "torch_compile", runs=2, epochs=2 if gpu else 4),
         plain_jax("plain JAX vmap", epochs=0 if gpu else 1),
         saltus("saltus plain", "plain", "float32", epochs=0 if gpu else 2),
         *([saltus("saltus plain, float64", "plain", "float64")] if gpu else []),

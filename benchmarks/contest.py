@@ -163,7 +163,7 @@ def _conclude(case: Case, contestant: Contestant, entry: dict[str, Any], result:
     entry["gflops"] = 1e-9 * flops * case.runs / (least * share)
 
 
-FLOW_STEP = 114  # for d = 3: 30 for W, 12 for M, 54 for M U, 18 to apply it
+FLOW_STEP = 93  # for d = 3: 30 for W, which is symmetric, 9 for M, 54 for U - M U
 
 
 def _flops(case: Case, counts: str, result: dict[str, Any]) -> float:

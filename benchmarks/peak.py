@@ -29,7 +29,7 @@ def sizes(device: str, quick: bool) -> tuple[int, int]:
     """Rows of the large product, and how many small ones are done at once."""
     if quick:
         return 512, 32
-    return (8192, 4096) if device == "gpu" else (3072, 64)
+    return (8192, 4096) if device == "gpu" else (2048, 64)
 
 
 def of_jax(device: str, quick: bool) -> dict[str, float]:
@@ -98,7 +98,7 @@ def of_torch(device: str, quick: bool) -> dict[str, float]:
 
 def of_numpy(device: str, quick: bool) -> dict[str, float]:
     """The host's, whatever the device."""
-    large = 512 if quick else 3072
+    large = 512 if quick else 2048
     found = {}
     for dtype in DTYPES:
         a = np.random.default_rng(0).normal(size=(large, large)).astype(dtype)
