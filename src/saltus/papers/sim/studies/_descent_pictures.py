@@ -46,7 +46,7 @@ def entry_colour(i: int, j: int, s: int) -> str:
 def shown_until(time: Any, loss: Any) -> float:
     """A little after the loss has come to rest."""
     rest = abs(loss - loss[-1]) > 2e-3 * loss[0]
-    return float(time[rest][-1] * 1.15) if rest.any() else float(time[-1])
+    return float(min(time[rest][-1] * 1.15, time[-1])) if rest[1:].any() else float(time[-1])
 
 
 def shade(ax: Any, found: Sequence[Stage], end: float = 1e300) -> None:

@@ -78,7 +78,7 @@ def plateau(study: Plateau, record: xarray.Dataset, law: xarray.Dataset) -> Figu
         yscale="log", xlabel="time t", ylabel="share of starts not half learnt", ylim=(4e-4, 1.6)
     )
     axes["late"].set_title("still on the plateau")
-    axes["late"].set_xlim(0, min(study.long, 1.15 * top))
+    axes["late"].set_xlim(0, min(study.long, 1.15 * top or study.long))
     axes["late"].legend(loc="lower left")
     took = record.half_time.sel(columns=study.s).values[:, 0]
     few = record.half_time.sel(columns=study.s - 1).values[:, 0]
@@ -112,6 +112,8 @@ def survival(
         ax.plot([0, study.long], [1, 1], color=colour, label=f"d' = {width}")
         return
     ax.step([0, *finite], [1, *left], where="post", color=colour, label=f"d' = {width}")
-    start, rate = float(np.quantile(finite, 0.9)), float(law.falloff.sel(columns=width))
+    from saltus.papers.sim.studies.plateau import TAIL
+
+    start, rate = float(np.quantile(took, TAIL)), float(law.falloff.sel(columns=width))
     t = np.linspace(start, start + np.log(200) / rate, 30)
-    figure.theory(ax, t, 0.1 * np.exp(-rate * (t - start)), label="_")
+    figure.theory(ax, t, (1 - TAIL) * np.exp(-rate * (t - start)), label="_")

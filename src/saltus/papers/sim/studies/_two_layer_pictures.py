@@ -34,6 +34,8 @@ def model(study: TwoLayerModel, record: xarray.Dataset, law: xarray.Dataset) -> 
     middle = np.nanmedian(record.distance.sel(how="gd").values, axis=1)
     figure.theory(axes[0, 0], eta, middle[-1] * eta / eta[-1], label="slope 1")
     axes[0, 0].set(xscale="log", yscale="log", xlabel="step η", ylabel="largest distance of an entry of W")
+    axes[0, 0].set_xticks(eta, [f"{x:g}" for x in eta])
+    axes[0, 0].minorticks_off()
     axes[0, 0].set_title("distance from the exact flow, fitted power")
     axes[0, 0].legend(loc="center right", fontsize=7)
     time, W, s = record.time.values, record.exact.values[0], study.s

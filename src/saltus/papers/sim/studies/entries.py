@@ -75,6 +75,10 @@ class EntriesMap:
             ("pull", "slope of the loss at x̂ along the entry at a moment of the flow"),
             ("kind", "0 irrelevant, 1 major, 2 minor"),
             ("blind_kind", "the same with one concept fewer"),
+            ("d", "dimension"),
+            ("s", "concepts"),
+            ("row", "row of the entry, from 0"),
+            ("col", "column of the entry, from 0"),
             ("in_group", "whether it belongs to the concept's group"),
         ):
             data[name].attrs.update(long_name=words, units="1")

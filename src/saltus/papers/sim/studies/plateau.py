@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from saltus.core.lab import Lab
 
 LONG_STEP = 0.5  # largest step of the long flow in time constants of the fastest axis: 0.1% of a time
-TAIL = 0.9  # the tail of a distribution of times begins at this quantile
+TAIL = 0.8  # the tail of a distribution of times begins at this quantile
 
 
 @study(
@@ -106,6 +106,8 @@ class Plateau(Symmetric):
             ("recursion_end", "the same under the recursion", "1"),
             ("negative_at", "first time with a negative diagonal entry, infinite if never", "time"),
             ("diverged_at", "first time with a loss above a million of its start, infinite if never", "time"),
+            ("recursion_negative_at", "the same under the recursion", "time"),
+            ("U0", "start", "1"),
             ("shown", "start whose path is shown", "1"),
             ("W", "Jacobian along the path shown", "1"),
             ("loss", "loss at the test point along the path shown", "1"),
