@@ -62,7 +62,7 @@ class Recursion:
     base: int = setting(0, "key that all starts share", low=0, high=2**32 - 1)
 
     presets: ClassVar = {
-        "reading": {"as-drawn": {"etas": (0.03, 0.01, 0.003)}},
+        "reading": {"as-drawn": {"etas": (0.01, 0.003, 0.001)}},
         "scale": {
             "full": {
                 "runs": 2**16,
