@@ -18,8 +18,8 @@ from saltus.papers.sim.studies.failures import Failures
 from saltus.papers.sim.studies.recursion import Recursion
 
 SMALL: dict[Any, dict[str, Any]] = {
-    Census: dict(starts=64, concepts=(2, 3), sizes=(0.1, 0.001), ratios=(1.1, 2.0), widths=(1, 2, 3), checked=32,
-                 solved=4, extra=10.0),
+    Census: dict(starts=64, concepts=(2, 3), sizes=(0.1, 0.001), ratios=(1.1, 2.0), widths=(1, 2, 3),
+                 checked=32, solved=4, extra=10.0),
     Failures: dict(ratios=3, sizes=2, runs=16, widths=(2, 3), long_runs=64, long=100.0, depths=(2, 3),
                    deep_sizes=(0.1, 0.5), deep_runs=8, law_runs=2000, solved=4),
     Recursion: dict(runs=64, etas=(0.03, 0.01), widths=(3, 4), sizes=(0.1, 0.01), extra=10.0),
