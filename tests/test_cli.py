@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from conftest import Said
+from said import Said
 from saltus.cli import main
 
 CLI = Callable[..., Said]

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import saltus
-from conftest import Said
+from said import Said
 from saltus.core import lab, record, store
 from saltus.core.errors import BadInput
 

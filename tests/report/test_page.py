@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import saltus
-from conftest import Said
+from said import Said
 from saltus.core.errors import BadInput
 from saltus.report import write_page
 
