@@ -186,7 +186,7 @@ class DoubleDescent(Descents):
         return {"expected": False, "because": why}
 
 
-@study("sim/fig8", cites=CITES, figure="8", cost="15 s on two cores", checks=CHECKS)
+@study("sim/fig8", cites=CITES, figure="8", cost="5 s on two cores", checks=CHECKS)
 @dataclass(frozen=True)
 class TripleDescent(Descents):
     """Three concepts can make the loss fall three times; few starts do.
@@ -214,7 +214,7 @@ class TripleDescent(Descents):
         return {"expected": False, "because": why}
 
 
-@study("sim/fig9", cites=CITES, figure="9", cost="25 s on two cores", checks=CHECKS)
+@study("sim/fig9", cites=CITES, figure="9", cost="12 s on two cores", checks=CHECKS)
 @dataclass(frozen=True)
 class QuadrupleDescent(Descents):
     """Four concepts can make the loss fall four times; with A it takes one start in a hundred.

@@ -27,7 +27,7 @@ MOVES = 1e-9
     "sim/fig4",
     cites="yang2025dynamics",
     figure="4",
-    cost="3 s on two cores",
+    cost="6 s on two cores",
     checks=(
         "major and minor entries move the output at x̂, irrelevant ones do not (control: one concept fewer)",
         "group p holds the minor entries that move the output at centre p (control: groups shifted by one)",

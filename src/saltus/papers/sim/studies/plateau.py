@@ -29,7 +29,7 @@ TAIL = 0.8  # the tail of a distribution of times begins at this quantile
     "sim/fig10",
     cites="yang2025dynamics",
     figure="10",
-    cost="15 s on two cores",
+    cost="8 s on two cores",
     checks=(
         "where the figure ends, a tenth of the starts have learnt nothing of concept 1 (control: long after)",
         "with d' >= s every start generalises in the end (control: d' = s - 1)",

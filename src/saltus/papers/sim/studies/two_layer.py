@@ -27,7 +27,7 @@ WAYS = ("gd", "recursion", "flow")  # of which "flow" is RK4 with the same step
 @study(
     "sim/two-layer",
     cites="yang2025dynamics",
-    cost="10 s on two cores",
+    cost="8 s on two cores",
     checks=(
         "gradient descent on U approaches the exact flow as its step to the power 1 (control: RK4)",
         "small-step gradient descent follows the flow (control: the largest step)",
