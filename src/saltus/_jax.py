@@ -20,6 +20,8 @@ def _configure() -> None:
     if "xla_backend_extra_options" not in flags:
         os.environ["XLA_FLAGS"] = f"{flags} --xla_backend_extra_options={_CPU_OPTIONS}".strip()
     jax.config.update("jax_enable_x64", True)
+    # float32 means float32: an accelerator would otherwise round matrix products to tf32.
+    jax.config.update("jax_default_matmul_precision", "highest")
 
 
 _configure()
