@@ -19,6 +19,7 @@ __all__ = ["plateau"]
 
 def one_start(axes: dict[str, Any], study: Plateau, record: xarray.Dataset) -> None:
     """Loss and entries of the start shown; what the published figure shows is on white."""
+    first = max(float(record.time[1]), 0.3 / float(study.rates().max()))
     time, W, loss, s = record.time.values, record.W.values, record.loss.values, study.s
     for name in ("loss", "entries"):
         axes[name].axvspan(study.horizon, study.long, color=figure.MUTED, alpha=0.18, linewidth=0)
@@ -26,7 +27,9 @@ def one_start(axes: dict[str, Any], study: Plateau, record: xarray.Dataset) -> N
     axes["loss"].plot(time, loss, color="black", linewidth=2)
     rest = 0.5 * study.mu[0] ** 2
     axes["loss"].axhline(rest, color=figure.THEORY, linestyle=(0, (4, 2)), linewidth=1)
-    axes["loss"].annotate("$μ_1^2/2$", (0.31, rest), xytext=(0, 2), textcoords="offset points", fontsize=8)
+    axes["loss"].annotate(
+        "$μ_1^2/2$", (1.05 * first, rest), xytext=(0, 2), textcoords="offset points", fontsize=8
+    )
     axes["loss"].set(ylabel="loss at x̂", ylim=(0, 1.08 * loss[0]), title=f"start {int(record.shown)}")
     for i in range(s - 1, -1, -1):
         colour = pictures.entry_colour(i, i, s)
@@ -36,7 +39,7 @@ def one_start(axes: dict[str, Any], study: Plateau, record: xarray.Dataset) -> N
             colour = pictures.entry_colour(i, j, s)
             axes["entries"].plot(time, W[:, i, j], color=colour, label=pictures.name(i, j), linewidth=1.3)
     axes["entries"].set(ylabel="entries of the Jacobian", xlabel="time t (grey: after the figure's end)")
-    axes["entries"].set_xlim(0.3, study.long)
+    axes["entries"].set_xlim(first, study.long)
     axes["entries"].set_ylim(-0.06, 1.08)
     axes["entries"].legend(
         loc="lower left",
@@ -90,10 +93,10 @@ def plateau(study: Plateau, record: xarray.Dataset, law: xarray.Dataset) -> Figu
     said = f"By t = {study.long:g}, {np.isfinite(took).mean():.1%} of the starts with d' = {study.s} have "
     said += f"generalised, when the law says ({error:.1%} off); "
     said += f"with d' = {study.s - 1}, {np.isfinite(few).mean():.0%}"
-    which = f"the first start with $w_{{11}}$ < {study.below:g}" if first else "the slowest start"
+    low = f"$w_{{11}}$ < {study.below:g} at t = {study.horizon:g}"
     note = f"{study.note()}; {study.starts} starts a width.\n"
-    note += f"shown: {which} at t = {study.horizon:g}, where the published figure ends; {late:.1%} of the "
-    note += "starts with a positive diagonal are so there.\n"
+    note += f"shown: {f'the first start with {low}' if first else 'the slowest start'}. The published figure ends at "
+    note += f"t = {study.horizon:g}; {low} in {late:.1%} of the starts whose diagonal is positive.\n"
     note += f"Recursion D.2 on W (η = {study.eta:g}): {lost:.1%} get a "
     note += f"negative diagonal entry, {gone:.1%} have diverged by t = {study.horizon:g}."
     figure.finding(fig, said, note)
