@@ -194,7 +194,7 @@ def test_the_record_says_what_it_is():
         {"block": 0},
         {"chunk": 0, "seeds": 1},
     ],
-    ids=str,
+    ids=lambda kw: "+".join(kw),
 )
 def test_what_cannot_be_is_refused_in_one_line(kw):
     with pytest.raises(BadInput) as error:

@@ -17,7 +17,7 @@ COLUMNS = ("claim", "reading", "verdict", "value", "95% interval", "n", "must be
 
 
 def page(found: Found) -> str:
-    """The whole of docs/sim-claims.md below its title."""
+    """The table of every claim, below its title."""
     parts = [_summary(found)]
     parts += [_section(info, found) for info in python.studies().values() if _outcomes(info, found)]
     return "\n\n".join(parts) + "\n"

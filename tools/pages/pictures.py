@@ -53,6 +53,6 @@ def gallery(found: Found, folder: Path) -> tuple[str, dict[Path, bytes]]:
             command = outcome.record.manifest["command"]
             if reading == READINGS[1] and reading not in command:
                 command += " --reading as-drawn"  # one record, two readings
-            lines += [f"![{id} {reading}]({folder.name}/{file})", ""]
+            lines += [f"![{id} {reading}](figures/{folder.name}/{file})", ""]
             lines += [f"`{command}`: {held} of {total} claims hold.", ""]
     return "\n".join(lines), files

@@ -22,19 +22,19 @@ def readings(info: Info) -> tuple[str, ...]:
     return READINGS if "reading" in _fields(info) else (PLAIN,)
 
 
-def collect(stores: Sequence[Path], *, draft: bool = False) -> Found:
-    """Every study in every reading, from the best record that the stores hold of it.
+def collect(stores: Sequence[Path], *, draft: bool = False, paper: str = "sim") -> Found:
+    """Every study of a paper in every reading, from the best record that the stores hold of it.
 
     The best is one with default settings, at full scale if there is one, the newest of these. A draft also
     takes records with changed settings, and does without those that are missing.
     """
     found: Found = {}
-    for outcome in _every(stores):
+    for outcome in _every(stores, paper):
         for one in _under_readings(outcome):
             key = (one.info.id, getattr(one.study, "reading", PLAIN))
             if (draft or not _changed(one)) and (key not in found or _rank(one) > _rank(found[key])):
                 found[key] = one
-    gaps = missing(found)
+    gaps = missing(found, paper)
     if gaps and not draft:
         raise BadInput(
             "no record with default settings of "
@@ -46,14 +46,15 @@ def collect(stores: Sequence[Path], *, draft: bool = False) -> Found:
     return found
 
 
-def missing(found: Mapping[tuple[str, str], Outcome]) -> list[tuple[str, str]]:
-    """The studies and readings of which there is no record."""
-    wanted = [(info.id, reading) for info in python.studies().values() for reading in readings(info)]
+def missing(found: Mapping[tuple[str, str], Outcome], paper: str) -> list[tuple[str, str]]:
+    """The studies and readings of a paper of which there is no record."""
+    every = [info for info in python.studies().values() if info.paper == paper]
+    wanted = [(info.id, reading) for info in every for reading in readings(info)]
     return [key for key in wanted if key not in found]
 
 
-def _every(stores: Sequence[Path]) -> list[Outcome]:
-    known = python.studies()
+def _every(stores: Sequence[Path], paper: str) -> list[Outcome]:
+    known = {id for id, info in python.studies().items() if info.paper == paper}
     paths = [path for folder in stores for path in store.Store(folder).records()]
     return [python.reopen(p) for p in paths if str(p.parent.parent.name + "/" + p.parent.name) in known]
 
