@@ -64,7 +64,8 @@ def census(study: Census, record: xarray.Dataset) -> Figure:
         bars(ax, study, record, start, power)
         ax.set_title(f"{words}, {NAMES[power]}")
     handles, labels = axes[0, 2].get_legend_handles_labels()
-    fig.legend(handles, labels, title="descents", loc="outside right upper", fontsize=7, title_fontsize=8)
+    axes[0, 2].legend(handles[::-1], labels[::-1], title="descents", loc="upper left", fontsize=7,
+                      bbox_to_anchor=(1.0, 1.0), title_fontsize=8)  # fmt: skip
     lines(axes[1, 0], study, record, "size", sorted(study.sizes), 2)
     axes[1, 0].set(xlabel="size of the start", xscale="log", title="size of the start, s = 2")
     lines(axes[1, 1], study, record, "ratio", sorted(study.ratios), 2)
@@ -72,7 +73,7 @@ def census(study: Census, record: xarray.Dataset) -> Figure:
     lines(axes[1, 2], study, record, "width", sorted(study.widths), 2)
     axes[1, 2].set(xlabel="width d'", title="width, s = 3 (world of figure 8)")
     handles, labels = axes[1, 2].get_legend_handles_labels()
-    fig.legend(handles, labels, loc="outside right lower", fontsize=7)
+    axes[1, 2].legend(handles, labels, loc="upper left", bbox_to_anchor=(1.0, 1.0), fontsize=7)
     s = min(study.concepts)
     seen, gaussian = (share(record, "concepts", s, k, p, study.theta[0], 2) for k in ("uniform", "gaussian"))
     figure.finding(
