@@ -106,7 +106,7 @@ def draw_losses(study: Any, record: xarray.Dataset) -> Figure:
             ax.plot(steps, run, color="black", linewidth=0.6, label="runs that turn" if n == 0 else "")
         share = stats.share(data.s_loss.sel(theta_loss=study.theta).values)
         bumps = stats.share(data.shoulder.values)
-        ax.set_title(f"d = {d}, width {w}: {share.value:.0%} turn, {bumps.value:.0%} slow down", fontsize=8.5)
+        ax.set_title(f"d = {d}, width {w}: {share.value:.0%} turn, {bumps.value:.0%} have a shoulder", fontsize=8)
         ax.set_xscale("log")
         ax.set(xlabel="training step", xlim=(0.7, _end(data, steps)), ylim=(-0.03, 1.35))
         ax.legend(loc="upper right")
@@ -144,7 +144,7 @@ def _turns(ax: Any, study: Any, record: xarray.Dataset) -> None:
     ax.set_xticks(theta, [f"{t:.1%}" for t in theta])
     ax.minorticks_off()
     ax.set(xlabel="least turn that counts, of L(0)", ylabel="share of runs", ylim=(-0.03, 1.35))
-    ax.set_title("how many turn", fontsize=8.5)
+    ax.set_title("how many turn", fontsize=8)
     ax.legend(loc="upper right", fontsize=7)
 
 

@@ -180,7 +180,7 @@ class SmallSwing(Small):
                 paths(ax, data.output.values, turned, figure.COLOURS[1], shown=3 if wild else 16)
                 beyond = ", past stability" if wild else ""
                 ax.set_title(f"μ = ({mu}), {name}: {share:.0%} turn{beyond}", fontsize=8)
-        fig.legend(*axes[1, 0].get_legend_handles_labels(), loc="outside lower left", ncols=4)
+        axes[1, 0].legend(loc="upper left", bbox_to_anchor=(-0.12, -0.2), ncols=2, columnspacing=1.2)
         figure.finding(fig, f"Runs that turn back: {'; '.join(found)}", self.note(record))
         return fig
 

@@ -108,7 +108,7 @@ class NoPointNear(Pair):
             middle, half = self.mu[0] / 2, 0.725 * self.mu[1]
             ax.set_aspect("equal")
             ax.set_xlim(middle - half, middle + half)
-            ax.legend(loc="upper left", bbox_to_anchor=(-0.12, -0.14), ncols=2, columnspacing=1.2, markerscale=4)
+            ax.legend(loc="upper left", bbox_to_anchor=(-0.12, -0.14), ncols=2, columnspacing=1.2)
         least = stats.least(record.nearest.values)
         figure.finding(
             fig,
