@@ -79,6 +79,17 @@ def test_measures_are_taken_on_every_step_not_on_the_stored_ones() -> None:
     np.testing.assert_array_equal(sparse.s_loss, full.s_loss)
 
 
+def test_every_variant_keeps_its_own_looks_to_its_end() -> None:
+    one = three_layers.SmallSwing(**SMALL)
+    record = one.run(Lab())
+    how = one.protocol(one.mu[0], one.lr)
+    for variant, longer in (("given", 1), ("slower", three_layers.SLOWER), ("one layer", 1)):
+        seen = one.looked_at(record, "1,2", variant)
+        assert seen.step[-1] == longer * how.steps
+        assert np.isfinite(seen.loss.values).all()
+        assert np.isfinite(seen.output.values).all()
+
+
 def test_truncation_that_discards_nothing_changes_no_bit() -> None:
     one = training_set.Truncated(**{**SMALL, "dims": (2, 3), "widths": (3, 4)})
     record = one.run(Lab())
