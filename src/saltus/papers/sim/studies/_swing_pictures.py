@@ -106,7 +106,9 @@ def draw_losses(study: Any, record: xarray.Dataset) -> Figure:
             ax.plot(steps, run, color="black", linewidth=0.6, label="runs that turn" if n == 0 else "")
         share = stats.share(data.s_loss.sel(theta_loss=study.theta).values)
         bumps = stats.share(data.shoulder.values)
-        ax.set_title(f"d = {d}, width {w}: {share.value:.0%} turn, {bumps.value:.0%} have a shoulder", fontsize=8)
+        ax.set_title(
+            f"d = {d}, width {w}: {share.value:.0%} turn, {bumps.value:.0%} have a shoulder", fontsize=8
+        )
         ax.set_xscale("log")
         ax.set(xlabel="training step", xlim=(0.7, _end(data, steps)), ylim=(-0.03, 1.35))
         ax.legend(loc="upper right")
@@ -139,7 +141,7 @@ def _turns(ax: Any, study: Any, record: xarray.Dataset) -> None:
         reach = [middle - [e.low for e in each], np.array([e.high for e in each]) - middle]
         # Side by side: several of them are zero.
         ax.errorbar(theta * 1.12 ** (number - 1.5), middle, reach, color=colour, marker=marker, markersize=4,
-                    capsize=2, linewidth=0.9, linestyle=":" if marker == "x" else "-", label=label)  # fmt: skip
+                    capsize=2, linewidth=0.9, ls=":" if marker == "x" else "-", label=label)  # fmt: skip
     ax.set_xscale("log")
     ax.set_xticks(theta, [f"{t:.1%}" for t in theta])
     ax.minorticks_off()

@@ -226,8 +226,8 @@ class Census:
         if kept := self.kept(p):
             yield claim.above(
                 "two-at-constant-ratio",
-                f"two descents or more at s = {max(kept)} and mu = 1, {self.constant:g}, {self.constant:g}^2, "
-                f"..., theta {low:.2%} (share)",
+                f"two descents or more at s = {max(kept)} with neighbouring signals in the ratio "
+                f"{self.constant:g}, theta {low:.2%} (share)",
                 of("constant ratio", max(kept), 2),
                 0.8,
                 control=(
