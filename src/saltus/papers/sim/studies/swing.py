@@ -135,18 +135,22 @@ class SwingBy(Deep):
         return self.train(lab)
 
     def law(self, record: xarray.Dataset) -> xarray.Dataset:
-        """One layer, population gradient descent from 0: what the swing-by is missing from."""
-        from saltus.papers.sim.law import one_layer
+        """One layer, with biases if the networks have them: population gradient descent from 0.
+
+        It is what the swing-by is missing from.
+        """
+        from saltus.papers.sim.law import affine, one_layer
 
         how = self.protocol(self.dims[0], self.narrow)
-        a = how.world.second_moment()
-        factor = 2 * how.loss_factor  # the loss as drawn is (2/d) of the paper's
-        z = np.zeros(self.dims[0])
-        z[:2] = self.mu
-        zero = np.zeros((self.dims[0], self.dims[0]))
-        path = one_layer.discrete_output(record.step.values, how.lr * factor, a, zero, z, s=2).output
+        eta = how.lr * 2 * how.loss_factor  # the loss as drawn is (2/d) of the paper's
+        steps, zero, z = record.step.values, np.zeros((2, 2)), np.asarray(self.mu)
+        if how.bias:
+            moment = how.world.augmented_moment()
+            path = affine.discrete_output(steps, eta, moment, zero, np.zeros(2), z).output
+        else:
+            path = one_layer.discrete_output(steps, eta, how.world.second_moment()[:2], zero, z).output
         return xr.Dataset(
-            {"output": (("step", "axis"), np.asarray(path)[:, :2])},
+            {"output": (("step", "axis"), np.asarray(path))},
             coords={"step": record.step, "axis": record.axis},
         )
 
