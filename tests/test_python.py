@@ -105,6 +105,16 @@ def test_representations(Plain: Any, tmp_path: Path) -> None:
     assert "near" in repr(outcome.claims[0])
 
 
+def test_what_is_told_is_what_is_drawn_now(Plain: Any, tmp_path: Path) -> None:
+    first, later = (saltus.run(Plain(colour=c), out=tmp_path) for c in ("blue", "red"))
+    assert first.record.path == later.record.path  # a colour computes nothing
+    told = later.as_json()
+    assert told["settings"]["colour"] == "red"
+    assert told["command"].endswith("--colour red")
+    assert first.as_json()["command"] == first.record.manifest["command"]
+    assert "--colour red" in later._repr_html_()
+
+
 def test_the_studies_there_are() -> None:
     assert set(python.studies()) >= {"tests/plain"} or python.studies() is not None
     assert "Growth" in saltus.show(str(Path(__file__).parent / "studies" / "plain.py"))

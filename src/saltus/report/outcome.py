@@ -7,7 +7,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from saltus.core import lab, store
+from saltus.core import lab, settings, store
 from saltus.core.claim import Claim
 from saltus.core.progress import Silent
 from saltus.core.record import Record, device_name
@@ -62,6 +62,20 @@ class Outcome:
         with house_style():
             return self.study.draw(self.data, self.law)
 
+    @property
+    def settings(self) -> dict[str, Any]:
+        """As claims and figure have them: those that only change a drawing may differ from the record's."""
+        return settings.plain_all(lab.values_of(self.study))
+
+    @property
+    def variant(self) -> str:
+        return lab.variant(self.study)
+
+    @property
+    def command(self) -> str:
+        """The exact command that shows these claims and this figure again."""
+        return lab.command(self.study)
+
     def as_json(self) -> dict[str, Any]:
         """What `saltus run --json` prints."""
         manifest = self.record.manifest
@@ -70,13 +84,13 @@ class Outcome:
             "title": self.info.title,
             "figure": self.info.figure,
             "cites": self.info.cites,
-            "settings": manifest["settings"],
-            "variant": manifest["variant"],
+            "settings": self.settings,
+            "variant": self.variant,
             "device": device_name(manifest),
             "seconds": manifest["seconds"],
             "computed": self.computed,
             "record": str(self.record.path),
-            "command": manifest["command"],
+            "command": self.command,
             "claims": [claim.as_json() for claim in self.claims],
         }
 

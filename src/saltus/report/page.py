@@ -53,7 +53,7 @@ def section(outcome: Outcome, *, style: bool = True) -> str:
     info, manifest = outcome.info, outcome.record.manifest
     made = f"{clock(manifest['seconds'])} on {device_name(manifest)}"
     figure = f"Fig. {info.figure}" if info.figure else ""
-    words = " · ".join(filter(None, (info.id, figure, manifest["variant"], made)))
+    words = " · ".join(filter(None, (info.id, figure, outcome.variant, made)))
     head = f"<style>{CSS}</style>" if style else ""
     return (
         f'{head}<section class="study saltus" id="{html.escape(info.id)}">'
@@ -95,12 +95,12 @@ def _row(c: Claim) -> str:
 
 def _again(outcome: Outcome) -> str:
     manifest = outcome.record.manifest
-    settings = "\n".join(f"{name} = {value}" for name, value in manifest["settings"].items())
+    settings = "\n".join(f"{name} = {value}" for name, value in outcome.settings.items())
     packages = ", ".join(f"{n} {v}" for n, v in manifest["packages"].items())
     machine = manifest["machine"]
     where = f"{machine['cpu']}, {machine['cores']} cores; {manifest['device']['platform']}"
     made = f"commit {manifest['commit']}; {packages}\n{where}; {manifest['started']}"
-    text = f"{manifest['command']}\n\n{settings}\n\n{made}"
+    text = f"{outcome.command}\n\n{settings}\n\n{made}"
     return f"<details><summary>see it again</summary><pre>{html.escape(text)}</pre></details>"
 
 

@@ -60,7 +60,7 @@ def census(study: Census, record: xarray.Dataset) -> Figure:
     for ax, family, each, start, words in (
         (axes[0, 0], "concepts", sorted(study.concepts), "uniform", f"non-negative, μ = {signals}, ..."),
         (axes[0, 1], "concepts", sorted(study.concepts), "gaussian", f"Gaussian, μ = {signals}, ..."),
-        (axes[0, 2], "constant ratio", study.kept(p), "uniform", f"non-negative, ratio {study.constant:g}"),
+        (axes[0, 2], "constant ratio", study.kept(), "uniform", f"non-negative, ratio {study.constant:g}"),
     ):
         bars(ax, study, record, family, each, start)
         ax.set_title(f"{NAMES[p]}: {words}", fontsize=8.5)
