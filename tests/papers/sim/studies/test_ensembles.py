@@ -199,6 +199,20 @@ def test_counts_become_shares() -> None:
     assert isinstance(_counts.too_many(record), stats.Estimate)
 
 
+def test_a_constant_ratio_gives_the_reference_shares() -> None:
+    # 5000 starts, theta .1%: .16/.66/.19 non-negative, .76/.24/.008 Gaussian.
+    study = Census(starts=1024, concepts=(2, 3))
+    cases = [c for c in study.cases() if c.family == "constant ratio" and c.x == 3 and c.power == 1]
+    assert [c.world.mu for c in cases] == [(1.0, 1.5, 2.25)] * 2
+    for case, expected in zip(cases, ((0.16, 0.66, 0.19), (0.76, 0.24, 0.008)), strict=True):
+        counts = _counts._one(study, case)["count"].isel(setting=0, theta=0).sum("sign")
+        seen = [int(counts.sel(descents=k)) / 1024 for k in (1, 2, 3)]
+        np.testing.assert_allclose(seen, expected, atol=0.045)
+    stiff = Census(concepts=(2, 3, 4, 5, 6))
+    assert stiff.kept(1) == [2, 3, 4, 5, 6]
+    assert stiff.kept(2) == [2, 3, 4]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("reading", ["as-written", "as-drawn"])
 @pytest.mark.parametrize("kind", SMALL, ids=lambda kind: kind.__name__)

@@ -79,6 +79,35 @@ def test_measures_are_taken_on_every_step_not_on_the_stored_ones() -> None:
     np.testing.assert_array_equal(sparse.s_loss, full.s_loss)
 
 
+@pytest.mark.parametrize("reading", ["as-written", "as-drawn"])
+def test_the_one_layer_law_is_full_batch_descent(reading: str) -> None:
+    one = swing.SwingBy(reading=reading, dims=(2,), widths=(4,), epochs=1, points=300)
+    how = one.protocol(2, 4)
+    centres = np.diag(one.mu) if reading == "as-written" else np.vstack([np.diag(one.mu), np.zeros(2)])
+    spread = np.diag(np.square(how.world.sigmas))
+    W, b, eta, path = np.zeros((2, 2)), np.zeros(2), how.lr * 2 * how.loss_factor, []
+    for _ in range(6):
+        path.append(W @ one.mu + b)
+        # The gradient of half the squared error, cluster by cluster.
+        off = [((W - np.eye(2)) @ c + b, c) for c in centres]
+        dW = sum(np.outer(r, c) for r, c in off) / len(off) + (W - np.eye(2)) @ spread
+        db = sum(r for r, _ in off) / len(off)
+        W, b = W - eta * dW, b - eta * db * how.bias
+    said = one.law(_swing.xr.Dataset(coords={"step": np.arange(6), "axis": [1, 2]})).output
+    np.testing.assert_allclose(said, path, atol=1e-12)
+
+
+def test_every_variant_keeps_its_own_looks_to_its_end() -> None:
+    one = three_layers.SmallSwing(**SMALL)
+    record = one.run(Lab())
+    how = one.protocol(one.mu[0], one.lr)
+    for variant, longer in (("given", 1), ("slower", three_layers.SLOWER), ("one layer", 1)):
+        seen = one.looked_at(record, "1,2", variant)
+        assert seen.step[-1] == longer * how.steps
+        assert np.isfinite(seen.loss.values).all()
+        assert np.isfinite(seen.output.values).all()
+
+
 def test_truncation_that_discards_nothing_changes_no_bit() -> None:
     one = training_set.Truncated(**{**SMALL, "dims": (2, 3), "widths": (3, 4)})
     record = one.run(Lab())

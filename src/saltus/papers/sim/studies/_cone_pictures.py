@@ -37,9 +37,9 @@ def recursion(study: Recursion, record: xarray.Dataset, law: xarray.Dataset) -> 
         said = record.predicted.sel(width=width).values / n
         shown = said > 0
         figure.theory(left, eta[shown], said[shown], label="linear phase" if number == 0 else "_")
-    left.set(xscale="log", yscale="log", xlabel="step size η", ylabel="share of starts", ylim=(0.3 / n, 20))
+    left.set(xscale="log", yscale="log", xlabel="step size η", ylabel="share of starts", ylim=(0.3 / n, 1))
     left.set_title("leaves the cone")
-    left.legend(loc="upper left", ncols=2)
+    left.legend(loc="lower right", fontsize=7)
     # The three shares nearly coincide: open markers of three sizes show all of them.
     for number, (name, words, marker, size) in enumerate(
         (

@@ -19,22 +19,23 @@ NAMES = {1: "A", 2: "A²"}
 SHADES = ("#E8E8E8", "#BBD7EA", "#7FB8DA", "#3B8BC2", "#0F5F9C", "#083A66", "#041E36")
 
 
-def bars(ax: Any, study: Census, record: xarray.Dataset, start: str, power: int) -> None:
-    """Stacked shares of 1, 2, ... descents against the number of concepts."""
-    each = sorted(study.concepts)
+def bars(ax: Any, study: Census, record: xarray.Dataset, family: str, each: list[int], start: str) -> None:
+    """Stacked shares of 1, 2, ... descents against the number of concepts `each`."""
+    power = study.power
     floor = np.zeros(len(each))
-    for number in range(1, max(each) + 1):
+    for number in range(1, max(study.concepts) + 1):
         height = np.asarray(
             [
-                share(record, "concepts", s, start, power, study.theta[0], number).value
-                - share(record, "concepts", s, start, power, study.theta[0], number + 1).value
+                share(record, family, s, start, power, study.theta[0], number).value
+                - share(record, family, s, start, power, study.theta[0], number + 1).value
                 for s in each
             ]
         )
         ax.bar(each, height, bottom=floor, color=SHADES[number - 1], edgecolor="white", linewidth=0.5,
                label=str(number), width=0.8)  # fmt: skip
         floor = floor + height
-    ax.set(xlabel="concepts s", ylabel="share of starts", ylim=(0, 1), xticks=each)
+    ax.set(xlabel="concepts s", ylabel="share of starts", ylim=(0, 1), xticks=sorted(study.concepts))
+    ax.set_xlim(min(study.concepts) - 0.6, max(study.concepts) + 0.6)
     ax.grid(False)
 
 
@@ -55,16 +56,17 @@ def lines(ax: Any, study: Census, record: xarray.Dataset, family: str, xs: Any, 
 
 def census(study: Census, record: xarray.Dataset) -> Figure:
     fig, axes = figure.sheet(2, 3, width=3.5, height=2.9)
-    p, other = study.power, 3 - study.power
-    for ax, start, power, words in (
-        (axes[0, 0], "uniform", p, "non-negative starts"),
-        (axes[0, 1], "gaussian", p, "Gaussian starts"),
-        (axes[0, 2], "uniform", other, "non-negative starts"),
+    p, signals = study.power, ", ".join(f"{1 + study.spacing * k:g}" for k in range(3))
+    for ax, family, each, start, words in (
+        (axes[0, 0], "concepts", sorted(study.concepts), "uniform", f"non-negative, μ = {signals}, ..."),
+        (axes[0, 1], "concepts", sorted(study.concepts), "gaussian", f"Gaussian, μ = {signals}, ..."),
+        (axes[0, 2], "constant ratio", study.kept(p), "uniform", f"non-negative, ratio {study.constant:g}"),
     ):
-        bars(ax, study, record, start, power)
-        ax.set_title(f"{words}, {NAMES[power]}")
+        bars(ax, study, record, family, each, start)
+        ax.set_title(f"{NAMES[p]}: {words}", fontsize=8.5)
     handles, labels = axes[0, 2].get_legend_handles_labels()
-    fig.legend(handles, labels, title="descents", loc="outside right upper", fontsize=7, title_fontsize=8)
+    axes[0, 2].legend(handles[::-1], labels[::-1], title="descents", loc="upper left", fontsize=7,
+                      bbox_to_anchor=(1.0, 1.0), title_fontsize=8)  # fmt: skip
     lines(axes[1, 0], study, record, "size", sorted(study.sizes), 2)
     axes[1, 0].set(xlabel="size of the start", xscale="log", title="size of the start, s = 2")
     lines(axes[1, 1], study, record, "ratio", sorted(study.ratios), 2)
@@ -72,7 +74,7 @@ def census(study: Census, record: xarray.Dataset) -> Figure:
     lines(axes[1, 2], study, record, "width", sorted(study.widths), 2)
     axes[1, 2].set(xlabel="width d'", title="width, s = 3 (world of figure 8)")
     handles, labels = axes[1, 2].get_legend_handles_labels()
-    fig.legend(handles, labels, loc="outside right lower", fontsize=7)
+    axes[1, 2].legend(handles, labels, loc="upper left", bbox_to_anchor=(1.0, 1.0), fontsize=7)
     s = min(study.concepts)
     seen, gaussian = (share(record, "concepts", s, k, p, study.theta[0], 2) for k in ("uniform", "gaussian"))
     figure.finding(

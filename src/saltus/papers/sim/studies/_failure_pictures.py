@@ -25,10 +25,9 @@ def panel(ax: Any, study: Failures, record: xarray.Dataset, law: xarray.Dataset,
     shown = ax.pcolormesh(ratio, size, seen, shading="nearest", cmap="cividis", vmin=0, vmax=1)
     said = law.late.sel(at).transpose("size", "ratio").values
     if said.min() < 0.1 and said.max() > 0.1:
-        lines = ax.contour(ratio, size, said, levels=list(CONTOURS), colors="white", linestyles="dashed",
-                           linewidths=1.1)  # fmt: skip
-        ax.clabel(lines, fmt="%g", fontsize=7)
-    kind = "trap" if width < 3 else "plateau"
+        ax.contour(ratio, size, said, levels=list(CONTOURS), colors="white", linestyles="dashed",
+                   linewidths=1.1)  # fmt: skip
+    kind = "a trap" if width < 3 else "a plateau"
     ax.set(yscale="log", xlabel="ratio of neighbouring signals", title=f"d' = {width}: {kind}")
     ax.grid(False)
     return shown
@@ -76,30 +75,31 @@ def depth(ax: Any, study: Failures, record: xarray.Dataset) -> None:
 
 def failures(study: Failures, record: xarray.Dataset, law: xarray.Dataset) -> Figure:
     widths = sorted({max(w for w in study.widths if w < 3), *[w for w in study.widths if w >= 3][:3]})
-    fig, axes = figure.sheet(2, 3, width=3.4, height=2.9)
+    fig, axes = figure.sheet(2, 3, width=3.7, height=2.9)
     panels = list(axes.flat)
     shown = None
     for ax, width in zip(panels, widths, strict=False):
         shown = panel(ax, study, record, law, width)
         ax.set_ylabel("size of the start")
     assert shown is not None
-    fig.colorbar(shown, ax=axes[:, 2], label=f"P(not learnt by t = {study.time:g}); dashed: law")
+    fig.colorbar(shown, ax=axes[0, 2], label=f"P(not learnt by t = {study.time:g})")
     for ax in panels[len(widths) : 4]:
         ax.set_axis_off()
     ends(panels[4], study, record)
     depth(panels[5], study, record)
     gaps = abs(study.gaps(record, law))
-    near = f"; the law gives the map's edge to {gaps.mean():.3f}" if gaps.size else ""
+    near = f"; the law of the plateau is {gaps.mean():.3f} off" if gaps.size else ""
     thin = widths[0]
     caught = int(record.long_never.sel(width=thin)) / study.followed_runs(thin)
     slow = int(record.long_never.sel(width=3)) / study.followed_runs(3)
     figure.finding(
         fig,
-        f"By t = {study.long:g}, {caught:.0%} of the networks with {thin} columns have not learnt three "
-        f"concepts and {slow:.0%} of those with 3{near}",
+        f"By t = {study.long:g}, {caught:.0%} of the networks with {thin} columns and {slow:.0%} of those "
+        f"with 3 miss a concept{near}",
         f"{study.reading} (A{'²' if study.power == 2 else ''}), scale {study.scale}: {record.trainings:.2g} "
         f"trainings, {study.runs} a cell; strongest signal {study.strongest:g}; {study.start} starts; "
-        f"bottom: mu = {', '.join(f'{m:g}' for m in study.mu)}; exact flow, worst error of W "
+        f"dashed: 10, 50, 90% by the law\nbottom: mu = {', '.join(f'{m:g}' for m in study.mu)}; exact flow, "
+        "worst error of W "
         f"{float(record.solver_error.sel(of='flow').max()):.1g}",
     )
     return fig

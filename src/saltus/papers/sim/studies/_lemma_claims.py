@@ -92,7 +92,8 @@ def _lemma(record: xarray.Dataset, law: xarray.Dataset, lemma: str, dynamics: st
     name = lemma.lower().replace(" ", "-").replace(".", "")
     return claim.below(
         f"{name}-{dynamics}",
-        f"{lemma} holds at every step from every start, {NAMES[dynamics]}: {statement} (share violating)",
+        f"{lemma} holds at every step from every start, {NAMES[dynamics]}: {statement} (share of "
+        "starts violating it; passed only if none does)",
         stats.share(violated.values),
         none_of(violated.size),
         control=(_words(lemma, dynamics, broken), _control(record, law, lemma, dynamics)),

@@ -109,7 +109,7 @@ def spreads(study: DiverseFirst, record: xarray.Dataset, law: xarray.Dataset) ->
         linestyle=":",
         label="by $(σ^2 + μ^2)/s$",
     )
-    axes[0, 1].legend(loc="lower left", fontsize=7)
+    axes[0, 1].legend(loc="upper right", fontsize=7, frameon=True, edgecolor="none", framealpha=0.9)
     axes[0, 1].set_title("where the lead changes hands")
     time_panel(axes[0, 2], record, law, names[0], f"the end is exponential, {labels[0]}")
     said = f"The lead changes hands at {unit} = {found.value:.3g}; $a_1 = a_2$ at {study.predicted():.3g}"

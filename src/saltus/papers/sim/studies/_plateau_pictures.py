@@ -95,9 +95,9 @@ def plateau(study: Plateau, record: xarray.Dataset, law: xarray.Dataset) -> Figu
     said += f"with d' = {study.s - 1}, {np.isfinite(few).mean():.0%}"
     low = f"$w_{{11}}$ < {study.below:g} at t = {study.horizon:g}"
     note = f"{study.note()}; {study.starts} starts a width.\n"
-    which = f"the first start with {low}" if first else f"the slowest start (none has {low})"
-    note += f"shown: {which}, where the published figure ends; so have {late:.1%} of the starts whose "
-    note += "diagonal is positive.\n"
+    which = f"the first start with {low}" if first else f"the slowest start; none has {low}"
+    note += f"shown: {which}, where the published figure ends"
+    note += f" ({late:.1%} of the starts whose diagonal is positive).\n" if first else ".\n"
     note += f"Recursion D.2 on W (η = {study.eta:g}): {lost:.1%} get a "
     note += f"negative diagonal entry, {gone:.1%} have diverged by t = {study.horizon:g}."
     figure.finding(fig, said, note)

@@ -103,7 +103,9 @@ def _figures(ax: Any, record: xarray.Dataset) -> None:
         a = a[np.isfinite(a)]
         ratio = float(np.min(a[1:] / a[:-1]))
         words = f"a ratio {ratio:.2f}" + (" < 3" if fails[k, 2] > 0 else "")
-        words += f", step ×{10 ** record.step_over.values[k, 0]:.2g}" if fails[k, 0] > 0 else ""
+        if fails[k, 0] > 0:
+            over = float(record.step_over.values[k, 0])
+            words += f", step ×{10**over:.{int(over < 1)}f}"
         ax.text(1.5, row, words, va="center", ha="left", fontsize=6.8, color="white")
     ax.set_yticks(y, names)
     ax.grid(visible=False, axis="y")

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 def plane_of_outputs(ax: Any, mu: Any, *, names: bool = True) -> None:
     """Centres, x̂ and limits of the plane in which the output at x̂ moves."""
     mu = np.asarray(mu, float)
-    ax.plot([mu[0], 0], [0, mu[1]], "o", color=figure.MUTED, markersize=5, markerfacecolor="white", zorder=4)
+    ax.plot([mu[0], 0], [0, mu[1]], "o", color=figure.MUTED, markersize=5, markerfacecolor="white", zorder=4,
+            label="centres" if names else "_")  # fmt: skip
     ax.plot(*mu, marker="*", color="black", markersize=10, zorder=5)
     if names:
         ax.annotate("x̂", mu, textcoords="offset points", xytext=(5, 4), fontsize=8)
@@ -34,7 +35,7 @@ def paths(ax: Any, output: Any, turned: Any, colour: str, *, shown: int = 16) ->
     named: set[bool] = set()
     for run, back in zip(output[:shown], turned[:shown], strict=True):
         back = bool(back)
-        label = "" if back in named else "turns back" if back else "does not"
+        label = "" if back in named else "turns back" if back else "does not turn back"
         named.add(back)
         style = dict(color="black", alpha=0.75) if back else dict(color=colour, alpha=0.4)
         ax.plot(run[:, 0], run[:, 1], linewidth=0.7, label=label, **style)
@@ -56,7 +57,7 @@ def draw_paths(study: Any, record: xarray.Dataset, law: xarray.Dataset) -> Figur
         paths(ax, data.output.values, data.s_rev.sel(theta_rev=study.theta).values, colour)
         figure.theory(ax, law.output.values[:, 0], law.output.values[:, 1], label="one layer, theory")
         ax.set_title(f"d = {d}, width {w}")
-        ax.legend(loc="upper left", bbox_to_anchor=(0, -0.2), ncols=2)
+        ax.legend(loc="upper left", bbox_to_anchor=(-0.12, -0.2), ncols=2, columnspacing=1.2)
     ax = axes[0, 2]
     for number, d in enumerate(study.dims):
         runs = record.s_rev.sel(dim=d, theta_rev=study.theta)
@@ -70,11 +71,9 @@ def draw_paths(study: Any, record: xarray.Dataset, law: xarray.Dataset) -> Figur
     ax.axhline(one.value, color=figure.MUTED, linestyle=":", label="one layer")
     ax.set_xscale("log", base=2)
     ax.set_xticks(study.widths, [str(w) for w in study.widths])
-    ax.set(
-        xlabel="hidden width", ylabel=f"share of runs that turn back by {study.theta:.0%}", ylim=(-0.03, 1)
-    )
-    ax.set_title("how often")
-    ax.legend(loc="upper right")
+    ax.set(xlabel="hidden width", ylabel="share of runs", ylim=(-0.03, 1.03))
+    ax.set_title(f"how many turn back by {study.theta:.0%}")
+    ax.legend(loc="upper left", bbox_to_anchor=(-0.12, -0.2), ncols=2, columnspacing=1.2)
     near = stats.share(low.s_rev.sel(theta_rev=study.theta).values)
     far = stats.share(high.s_rev.sel(theta_rev=study.theta).values)
     figure.finding(
@@ -93,7 +92,7 @@ def _colour(number: int) -> str:
 
 
 def draw_losses(study: Any, record: xarray.Dataset) -> Figure:
-    fig, axes = figure.sheet(1, 2, width=4.2, height=3.0, sharey=True)
+    fig, axes = figure.sheet(1, 3, width=3.7, height=3.1, width_ratios=(1, 1, 0.85))
     panels = (
         (axes[0, 0], study.low(record), figure.COLOURS[1], study.dims[0], study.narrow),
         (axes[0, 1], study.high(record), figure.COLOURS[0], study.dims[-1], study.widths[-1]),
@@ -107,11 +106,14 @@ def draw_losses(study: Any, record: xarray.Dataset) -> Figure:
             ax.plot(steps, run, color="black", linewidth=0.6, label="runs that turn" if n == 0 else "")
         share = stats.share(data.s_loss.sel(theta_loss=study.theta).values)
         bumps = stats.share(data.shoulder.values)
-        ax.set_title(f"d = {d}, width {w}: {share.value:.0%} turn, {bumps.value:.0%} show a shoulder")
+        ax.set_title(
+            f"d = {d}, width {w}: {share.value:.0%} turn, {bumps.value:.0%} have a shoulder", fontsize=8
+        )
         ax.set_xscale("log")
-        ax.set(xlabel="training step", xlim=(0.7, _end(data, steps)))
+        ax.set(xlabel="training step", xlim=(0.7, _end(data, steps)), ylim=(-0.03, 1.35))
         ax.legend(loc="upper right")
-    axes[0, 0].set(ylabel="loss at x̂ / its start", ylim=(-0.03, 1.35))
+    axes[0, 0].set(ylabel="loss at x̂ / its start")
+    _turns(axes[0, 2], study, record)
     low, high = (stats.share(p[1].s_loss.sel(theta_loss=study.theta).values) for p in panels)
     seen = stats.share(study.low(record).s_loss_epochs.sel(theta_loss=study.theta).values)
     figure.finding(
@@ -120,6 +122,32 @@ def draw_losses(study: Any, record: xarray.Dataset) -> Figure:
         study.note(record) + f"; seen at epoch starts only: {seen.value:.0%}",
     )
     return fig
+
+
+def _turns(ax: Any, study: Any, record: xarray.Dataset) -> None:
+    """The share of double descents against the least turn that counts, on every step and at epoch starts."""
+    low, high = study.low(record), study.high(record)
+    narrow = f"d = {study.dims[0]}, width {study.narrow}"
+    rows = (
+        (low.s_loss, narrow, figure.COLOURS[1], "o"),
+        (low.s_loss_epochs, "the same, at epoch starts", figure.COLOURS[1], "x"),
+        (high.s_loss, f"d = {study.dims[-1]}, width {study.widths[-1]}", figure.COLOURS[0], "o"),
+        (record.one_layer_s_loss, "one layer", figure.MUTED, "s"),
+    )
+    theta = record.theta_loss.values
+    for number, (turns, label, colour, marker) in enumerate(rows):
+        each = [stats.share(turns.sel(theta_loss=t).values) for t in theta]
+        middle = np.array([e.value for e in each])
+        reach = [middle - [e.low for e in each], np.array([e.high for e in each]) - middle]
+        # Side by side: several of them are zero.
+        ax.errorbar(theta * 1.12 ** (number - 1.5), middle, reach, color=colour, marker=marker, markersize=4,
+                    capsize=2, linewidth=0.9, ls=":" if marker == "x" else "-", label=label)  # fmt: skip
+    ax.set_xscale("log")
+    ax.set_xticks(theta, [f"{t:.1%}" for t in theta])
+    ax.minorticks_off()
+    ax.set(xlabel="least turn that counts, of L(0)", ylabel="share of runs", ylim=(-0.03, 1.35))
+    ax.set_title("how many turn", fontsize=8)
+    ax.legend(loc="upper right", fontsize=7)
 
 
 def _end(data: xarray.Dataset, steps: Any) -> float:

@@ -48,7 +48,7 @@ def losses(study: TrainingLoss, record: xarray.Dataset) -> Figure:
     figure.finding(
         fig,
         f"The test loss falls twice in {falls.value:.1%} of {falls.n} starts; "
-        f"the training loss rises at some step in {rises.value:.1%}",
+        f"the training loss rises at some step in {f'{rises.value:.1%}' if rises.value else 'none'}",
         f"{study.note()}\n{study.words(record)}",
     )
     return fig

@@ -29,12 +29,14 @@ PUBLISHED = {
     "fig9": World((1.0, 1.5, 2.2, 2.7), (0.05, 0.05, 0.05, 0.5)),
     "fig10": World((0.7, 1.7, 3.0), (0.05, 0.05, 0.05)),
 }
+STIFFEST = 200.0  # ratio of rates up to which steps are short enough for all and still few
 
 
 @study(
     "sim/census",
     cites="yang2025dynamics",
     figure="",
+    version=2,
     cost="under a minute on two cores; --scale full: 10^5 starts a setting, minutes on a GPU",
     checks=(
         "no start shows more descents than there are concepts",
@@ -45,6 +47,7 @@ PUBLISHED = {
         "separate signals make it frequent",
         "a descent for every concept becomes rare as s grows",
         "two descents or more stay common as s grows",
+        "they do so when neighbouring signals keep a constant ratio, too",
         "squaring A, as the figures were drawn, makes three descents common",
         "halving the time step changes no count",
         "the flow is integrated to a stated accuracy",
@@ -56,8 +59,9 @@ class Census:
 
     Every start of the two-layer symmetric model is followed along its exact flow until all is learnt, and
     the descents of the loss at x̂ are counted with hysteresis: against the number of concepts (mu = 1, 1.5, 2,
-    ...), the published worlds, the size of the start, the ratio of two signals and the width d'. Both
-    dynamics, A and A squared, are in one record; the reading says which the claims are about.
+    ..., and mu = 1, 1.5, 1.5^2, ... where the rates differ by no more than a factor of 200), the published
+    worlds, the size of the start, the ratio of two signals and the width d'. Both dynamics, A and A squared,
+    are in one record; the reading says which the claims are about.
     """
 
     reading: str = setting(
@@ -70,6 +74,7 @@ class Census:
     starts: int = setting(1024, "starts of each setting", low=1)
     concepts: tuple[int, ...] = setting((2, 3, 4, 5, 6), "numbers of concepts s", low=2, high=6)
     spacing: float = setting(0.5, "difference of neighbouring signals; the weakest is 1", above=0)
+    constant: float = setting(1.5, "ratio of neighbouring signals where that is held constant", above=1)
     sigma: float = setting(0.05, "standard deviation of every cluster", low=0)
     size: float = setting(
         0.1, "starts are U(0, size), or Gaussian with the same mean square", above=0, high=1
@@ -106,6 +111,8 @@ class Census:
             for start in ("uniform", "gaussian"):
                 for s in self.concepts:
                     found.append(Case("concepts", s, self.spaced(s), start, self.size, s, power))
+                for s in self.kept(power):
+                    found.append(Case("constant ratio", s, self.scaled(s), start, self.size, s, power))
             for name, world in PUBLISHED.items():
                 s = len(world.mu)
                 found.append(Case(name, s, world, "uniform", self.size, s, power))
@@ -120,6 +127,13 @@ class Census:
 
     def spaced(self, s: int) -> World:
         return World(tuple(1 + self.spacing * k for k in range(s)), (self.sigma,) * s)
+
+    def scaled(self, s: int) -> World:
+        return World(tuple(self.constant**k for k in range(s)), (self.sigma,) * s)
+
+    def kept(self, power: int) -> list[int]:
+        """The numbers of concepts that are counted at a constant ratio."""
+        return [s for s in self.concepts if self.constant ** (2 * power * (s - 1)) <= STIFFEST]
 
     def run_steps(self) -> float:
         """Steps of one start, over all starts: what the computation costs."""
@@ -209,6 +223,18 @@ class Census:
             0.5,
             control=("Gaussian starts of the same size", of("concepts", last, 2, "gaussian")),
         )
+        if kept := self.kept(p):
+            yield claim.above(
+                "two-at-constant-ratio",
+                f"two descents or more at s = {max(kept)} with neighbouring signals in the ratio "
+                f"{self.constant:g}, theta {low:.2%} (share)",
+                of("constant ratio", max(kept), 2),
+                0.8,
+                control=(
+                    "Gaussian starts of the same size",
+                    of("constant ratio", max(kept), 2, "gaussian"),
+                ),
+            )
         yield claim.above(
             "as-drawn",
             f"three descents in the world of figure 8 with A squared, theta {low:.2%} (share)",

@@ -45,7 +45,9 @@ def in_order(loss: Any, chosen: Any) -> Any:
     cost="10 s on two cores",
     checks=(
         "from the first epoch to the last, corners other than the origin are in order (control: shuffled)",
-        "every comparable pair is in order after one epoch (control: shuffled corners)",
+        "every comparable pair is in order after every epoch (control: shuffled corners)",
+        "after epochs 1, 3 and 5, most comparable pairs are in order (control: shuffled corners)",
+        "after one epoch the order is strict in most runs (control: after two)",
     ),
 )
 @dataclass(frozen=True)
@@ -53,9 +55,9 @@ class ComponentOrder:
     """Corners are learnt in component-wise order, except for the origin corner.
 
     The paper says that the order is strict. As drawn it is real for the 50 pairs without the origin corner,
-    whose own loss is that of the biases; the single corners overtake it. As written training is over
-    within one epoch and nothing is left to order. Untrained networks are in order trivially: their loss is
-    the size of x.
+    whose own loss is that of the biases; the single corners overtake it. As written training is nearly over
+    within one epoch, and the last minibatches put a few pairs of what is left out of order. Untrained
+    networks are in order trivially: their loss is the size of x.
     """
 
     reading: str = reading()
@@ -134,8 +136,8 @@ class ComponentOrder:
             expected=self.drawn,
             because=""
             if self.drawn
-            else "as written training is over within one epoch: the losses left are those of the last "
-            "minibatches, and nothing is left to order",
+            else "as written training is nearly over within one epoch: the losses left are those of the last "
+            "minibatches, which put one pair in twenty out of order",
         )
         yield claim.above(
             "strict-order",
@@ -147,8 +149,33 @@ class ComponentOrder:
             expected=False,
             because="the origin corner keeps the loss of the biases while single corners are already learnt"
             if self.drawn
-            else "one pass over the data ends the training; see order-without-origin",
+            else "one pass over the data nearly ends the training; see order-without-origin",
         )
+
+        for epoch in self.shown:
+            yield claim.above(
+                f"in-order-{epoch}",
+                f"After epoch {epoch}, at least 80% of all {len(every)} comparable pairs are in order.",
+                stats.mean(in_order(trained[:, epoch - 1], every)),
+                0.8,
+                control=("corners shuffled", stats.mean(in_order(mixed[:, epoch - 1], every))),
+            )
+        if self.epochs > 1:
+            strict = np.all(record.loss.values[..., every[:, 0]] <= record.loss.values[..., every[:, 1]], -1)
+            yield claim.above(
+                "strict-once",
+                f"After one epoch all {len(every)} pairs are in order in at least half of the runs.",
+                stats.share(strict[:, 1]),
+                0.5,
+                control=("after two epochs", stats.share(strict[:, 2])),
+                expected=self.drawn,
+                because="" if self.drawn else "training is nearly over by then; see order-without-origin",
+            )
+
+    @property
+    def shown(self) -> list[int]:
+        """The epochs of the published figure, as far as there are so many."""
+        return [e for e in (1, 3, 5) if e <= self.epochs] or [self.epochs]
 
     @property
     def drawn(self) -> bool:
@@ -157,12 +184,14 @@ class ComponentOrder:
     def draw(self, record: xarray.Dataset, law: None) -> Figure:
         from saltus.report import figure
 
-        shown = [e for e in (1, 3, 5) if e <= self.epochs] or [self.epochs]
-        fig, axes = figure.sheet(1, len(shown) + 1, width=3.0, height=3.1)
+        shown = self.shown
+        fig, axes = figure.sheet(1, len(shown) + 1, width=3.1, height=2.5)
         bits = record.present.values
         place = _places(bits)
         edges = [(i, j) for i, j in pairs(bits, origin=True) if (bits[j] - bits[i]).sum() == 1]
         points: Any = None
+        most = float(np.median(record.loss.sel(epoch=shown).values, axis=0).max())
+        top = min(most, 1.0)
         for ax, epoch in zip(axes[0], shown, strict=False):
             loss = np.median(record.loss.sel(epoch=epoch).values, axis=0)
             for i, j in edges:
@@ -170,10 +199,10 @@ class ComponentOrder:
                 ax.plot(*place[[i, j]].T, color=figure.MUTED if good else figure.COLOURS[1],
                         linewidth=0.7 if good else 1.6, zorder=0)  # fmt: skip
             points = ax.scatter(
-                *place.T, c=np.minimum(loss, 1), cmap="viridis", vmin=0, vmax=1, s=190, clip_on=False
+                *place.T, c=np.minimum(loss, top), cmap="viridis", vmin=0, vmax=top, s=190, clip_on=False
             )
             for name, (x, y), value in zip(record.corner.values, place, loss, strict=True):
-                light = "black" if min(value, 1) > 0.6 else "white"
+                light = "black" if value > 0.6 * top else "white"
                 ax.text(x, y, name, ha="center", va="center", fontsize=4.6, color=light)
             ax.set(title=f"after epoch {epoch}", xticks=[], yticks=[])
             ax.margins(0.08, 0.12)
@@ -183,11 +212,9 @@ class ComponentOrder:
         fig.colorbar(
             points,
             ax=list(axes[0, : len(shown)]),
-            label="median loss, cut at 1",
-            location="bottom",
-            shrink=0.5,
-            aspect=40,
-            pad=0.02,
+            label="median loss" + (", cut at 1" if most > 1 else ""),
+            aspect=25,
+            pad=0.01,
         )
         ax = axes[0, -1]
         for origin, label, colour in ((False, "without the origin", 0), (True, "all pairs", 1)):
@@ -198,11 +225,12 @@ class ComponentOrder:
         ax.text(0, 0.51, "chance", fontsize=7, color=figure.MUTED)
         ax.set(xlabel="epoch", ylabel="share of pairs in order", ylim=(0.45, 1.02))
         ax.legend(loc="center right")
-        proper = pairs(bits, origin=False)
-        least = stats.mean(in_order(record.loss.sel(epoch=slice(1, None)).values, proper).min(axis=1))
+        trained = record.loss.sel(epoch=slice(1, None)).values
+        least = [_worst_epoch(in_order(trained, pairs(bits, origin=o))).value for o in (False, True)]
         figure.finding(
             fig,
-            f"{least.value:.0%} of the pairs without the origin corner stay in order",
+            f"At the worst epoch {least[0]:.0%} of the pairs without the origin corner are in order, "
+            f"{least[1]:.0%} of all",
             f"{self.reading}: {self.depth} layers, {self.activation}, mu {self.mu}, sigma {self.sigma:g}; "
             f"{record.sizes['seed']} seeds; orange edges: out of order in the median",
         )

@@ -219,7 +219,8 @@ class TripleDescent(Descents):
 class QuadrupleDescent(Descents):
     """Four concepts can make the loss fall four times; with A it takes one start in a hundred.
 
-    As drawn, sigma is .05 on every axis, W takes the steps, and A is squared: then it is one start in six.
+    As drawn, sigma is .05 on every axis, A is squared, and W itself takes the steps: then it is one start in
+    eleven, half of all starts being lost outside the PSD cone.
     """
 
     mu: tuple[float, ...] = setting((1.0, 1.5, 2.2, 2.7), "signal strength of each concept", above=0)
