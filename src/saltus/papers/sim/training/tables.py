@@ -22,7 +22,7 @@ from saltus.papers.sim.world import draw, streams
 
 BLOCK = 8
 
-__all__ = ["of_points", "seed_bytes", "tables"]
+__all__ = ["of_points", "programs", "seed_bytes", "tables"]
 
 
 def tables(
@@ -41,11 +41,16 @@ def tables(
     (-1, 1) for the network at its start.
     """
     # One block size for all networks, so that they share these programs.
-    block = BLOCK if jax.default_backend() == "cpu" else 512
-    draw_many = partial(run_many, runs=seeds, args=(numbers,), block=block, devices=devices)
-    found = draw_many(_data(_data_shape(shape), by_moments))
-    raw = draw_many(_raw(_bucket(number_count(shape))))
-    return {**found, "raw": raw[:, : number_count(shape)]}
+    draw_many = partial(run_many, runs=seeds, args=(numbers,), block=BLOCK, devices=devices)
+    data, raw = programs(shape, by_moments)
+    return {**draw_many(data), "raw": draw_many(raw)[:, : number_count(shape)]}
+
+
+def programs(
+    shape: Protocol, by_moments: bool
+) -> tuple[Callable[..., dict[str, jax.Array]], Callable[..., jax.Array]]:
+    """What draws a block's tables from its runs' numbers: all but `raw`, and `raw` (or more of it)."""
+    return _data(_data_shape(shape), by_moments), _raw(_bucket(number_count(shape)))
 
 
 def seed_bytes(shape: Protocol, by_moments: bool) -> int:
