@@ -130,23 +130,34 @@ def parts(dtype: str) -> dict[str, float]:
 
 
 def sweep(dtype: str, until: float) -> list[dict[str, Any]]:
-    """512 runs with other numbers of warps and other blocks, as far as the time goes."""
-    how, found, usual = four_layers(dtype), [], kernel.WARPS
-    for warps in (4, 16, 8):
-        for block in (128, 256, 512):
-            if time.perf_counter() - BEGAN > until:
-                return found
-            kernel.WARPS = warps
-            _whole.cache_clear()
-            resident.resident.cache_clear()
+    """512 runs with other tiles, numbers of warps and blocks, as far as the time goes."""
+    how, found, usual = four_layers(dtype), [], (kernel.TILE, kernel.WARPS)
+    block, known = resident.block_of(runs._shape(how)), None
+    plan = [(*usual, block), (64, 8, block), (16, 16, block), (16, 4, block), (8, 8, block), (32, 8, block)]
+    plan += [(*usual, 2 * block), (64, 4, block), (64, 16, block), (*usual, 512)]
+    for tile, warps, block in plan:
+        if time.perf_counter() - BEGAN > until:
+            break
+        kernel.TILE, kernel.WARPS = tile, warps
+        _whole.cache_clear()
+        resident.resident.cache_clear()
+        last: dict[str, Any] = {}
 
-            def call(block: int = block) -> Any:
-                return train(how, COUNTS[1], at=looks(how), train_loss=False, engine="kernel", block=block)
+        def call(block: int = block, last: dict[str, Any] = last) -> None:
+            last |= train(how, COUNTS[1], at=looks(how), train_loss=False, engine="kernel", block=block)
 
-            row = {"dtype": dtype, "warps": warps, "block": block, **seconds(call, 2)}
-            found.append(row)
-            print(row, flush=True)
-    kernel.WARPS = usual
+        row = {"dtype": dtype, "tile": tile, "warps": warps, "block": block}
+        try:
+            row |= seconds(call, 2)
+            known = last["output"] if known is None else known
+            row["apart"] = float(np.max(np.abs(last["output"] - known)))
+        except Exception as error:
+            row["failed"] = f"{type(error).__name__}: {str(error)[:300]}"
+        found.append(row)
+        print(row, flush=True)
+    kernel.TILE, kernel.WARPS = usual
+    _whole.cache_clear()
+    resident.resident.cache_clear()
     return found
 
 
