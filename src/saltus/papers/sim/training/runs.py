@@ -22,6 +22,7 @@ __all__ = ["PATHS", "train"]
 
 PATHS = ("auto", "reduced", "plain")
 TABLES = 2**28  # bytes of tables at a time
+CACHE = 2**17
 
 
 def train(
@@ -65,7 +66,7 @@ def train(
     shape, chosen = _shape(protocol), "reduced" if path == "auto" else path
     used = engine_of(engine, shape, chosen, len(steps), len(points), train_loss, not on_host)
     if on_host:
-        check_memory(protocol, block or _block(protocol))
+        check_memory(protocol, block or _block(protocol, chosen))
     check_results(len(own), len(steps), len(points), protocol.world.s)
     numbers = {
         "base": np.uint32(base),
@@ -78,7 +79,7 @@ def train(
         "at": steps,
     }
     if on_host and used == "loop":
-        seen = _on_host(shape, chosen, train_loss, own, numbers, block or _block(protocol), progress)
+        seen = _on_host(shape, chosen, train_loss, own, numbers, block or _block(protocol, chosen), progress)
     else:
         seen = on_device(
             shape,
@@ -156,7 +157,16 @@ def _shape(protocol: Protocol) -> Protocol:
     )
 
 
-def _block(protocol: Protocol) -> int:
-    """Seeds computed together on a host."""
-    parameters = protocol.depth * max(protocol.width, protocol.world.dim) ** 2
-    return 16 if parameters < 1024 else 8
+def _block(protocol: Protocol, path: str) -> int:
+    """Seeds computed together on a host: as many as are quicker so than one by one, as one costs them all."""
+    widest = max(protocol.width, protocol.world.dim)
+    parameters = protocol.depth * widest**2
+    tiny = 16 if parameters < 1024 else 8
+    if path == "plain" or protocol.nonlinear:
+        # Products with whole batches of points keep a core busy alone.
+        return tiny if parameters < 4096 else 1
+    # The later layers of all of them stay in a core's cache; several float32 fill its wide instructions.
+    double = protocol.precision == "float64"
+    each = (protocol.depth - 1) * widest**2 * (8 if double else 4)
+    fit = (CACHE if double else 2 * CACHE) // max(1, each)
+    return tiny if fit >= tiny else 1 << (max(1, fit).bit_length() - 1)

@@ -20,8 +20,6 @@ from saltus.papers.sim.training.learners import number_count
 from saltus.papers.sim.training.protocol import Protocol
 from saltus.papers.sim.world import draw, streams
 
-BLOCK = 8
-
 __all__ = ["of_points", "programs", "seed_bytes", "tables"]
 
 
@@ -40,8 +38,10 @@ def tables(
     `axes` [n, d, s], `nearest`, `discarded` [n] (see `world.Draw`), and `raw` [n, m], uniform numbers in
     (-1, 1) for the network at its start.
     """
-    # One block size for all networks, so that they share these programs.
-    draw_many = partial(run_many, runs=seeds, args=(numbers,), block=BLOCK, devices=devices)
+    # The block does not look at the network, so that all networks share these programs; one seed's points
+    # stay in a core's cache, and a few points would not be worth a call.
+    block = 1 if shape.world.size >= 1024 else 8
+    draw_many = partial(run_many, runs=seeds, args=(numbers,), block=block, devices=devices)
     data, raw = programs(shape, by_moments)
     return {**draw_many(data), "raw": draw_many(raw)[:, : number_count(shape)]}
 
