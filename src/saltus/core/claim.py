@@ -58,6 +58,12 @@ class Claim:
         return passes(self.estimate, self.test, self.threshold)
 
     @property
+    def open(self) -> bool:
+        """Whether the statistic is on the right side and its interval is not: more runs would tell."""
+        e = self.estimate
+        return not self.holds and passes(Estimate(e.value, e.value, e.value, e.n), self.test, self.threshold)
+
+    @property
     def as_documented(self) -> bool:
         return self.holds == self.expected and not self.control.holds
 

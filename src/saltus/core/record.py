@@ -60,7 +60,10 @@ def digest(data: xarray.Dataset) -> str:
 
 def _plain(values: numpy.ndarray) -> numpy.ndarray:
     """Text as fixed-width unicode, so that its bytes are its content."""
-    return values.astype("U") if values.dtype.kind in "OTU" else values
+    if values.dtype.kind not in "OTU":
+        return values
+    # A single word picked from wider ones comes back from disk as wide as itself.
+    return values.astype("U") if values.ndim else np.asarray(str(values))
 
 
 def tidy(data: xarray.Dataset) -> xarray.Dataset:
@@ -70,7 +73,7 @@ def tidy(data: xarray.Dataset) -> xarray.Dataset:
     for name, variable in data.variables.items():
         if variable.dtype.kind in "mM":
             raise BadInput(f"a record cannot hold the dates in {name!r}; store them as numbers")
-        if variable.dtype.kind in "OT":
+        if variable.dtype.kind in "OTU":
             out[name] = (variable.dims, _plain(variable.values), variable.attrs)
     return out
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 from saltus.core.claim import Claim
@@ -28,12 +29,17 @@ def verdict(claim: Claim) -> str:
     """The outcome of a claim in words."""
     if claim.control.holds:
         return "control did not fail"
-    words = "holds" if claim.holds else "does not hold"
-    return words if claim.holds == claim.expected else f"{words}, documented otherwise"
+    if claim.holds == claim.expected:
+        return "holds" if claim.holds else "does not hold"
+    if claim.open:
+        return "not settled: the interval reaches past the threshold"
+    return f"{'holds' if claim.holds else 'does not hold'}, documented otherwise"
 
 
 def interval(claim: Claim) -> str:
     e = claim.estimate
+    if e.low == -math.inf and e.high == math.inf:
+        return "too few runs for an interval" if math.isfinite(e.value) else "none"
     return number(e.value) if e.low == e.high == e.value else f"[{number(e.low)}, {number(e.high)}]"
 
 
@@ -47,10 +53,13 @@ def outcome_table(outcome: Outcome) -> Any:
     made = f"{clock(manifest['seconds'])} on {device_name(manifest)}"
     lines: list[Any] = [Text(f"{outcome.info.id}  {outcome.info.title}", style="bold")]
     lines.append(Text(f"{manifest['variant']}; {made}", style="dim"))
+    if outcome.diverged and outcome.diverged.runs:
+        lines.append(Text(str(outcome.diverged), style="yellow"))
     for claim in outcome.claims:
         mark, colour = _mark(claim)
         e = claim.estimate
-        spread = "" if e.low == e.high == e.value else f" {interval(claim)}"
+        spread = interval(claim)
+        spread = "" if e.low == e.high == e.value or spread == "none" else f" {spread}"
         head = Text.assemble(
             (f" {mark} {verdict(claim)}", f"bold {colour}"),
             f"  {number(e.value)}{spread}, must be {condition(claim)}  (n={e.n})",
