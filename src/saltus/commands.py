@@ -194,7 +194,13 @@ def _record_paths(names: list[str], shelf: store.Store) -> list[Path]:
         if Path(name).is_dir() and (Path(name) / store.MANIFEST).exists():
             paths.append(Path(name))
             continue
-        wanted = {info.id for info in python.find([name])}
+        try:
+            wanted = {info.id for info in python.find([name])}
+        except BadInput:
+            if not Path(name).exists():
+                raise
+            paths.append(Path(name))  # told there why it is no record
+            continue
         here = [p for p in shelf.records() if str(p.parent.relative_to(shelf.root)) in wanted]
         if not here:
             raise BadInput(f"no record of {name} in {shelf.root}; saltus run {name} makes one")
