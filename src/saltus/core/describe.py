@@ -16,9 +16,11 @@ def describe(info: Info) -> str:
     """Everything known of a study without running it, as plain text."""
     doc = inspect.getdoc(info.cls) or info.id
     title, _, rest = doc.partition("\n")
-    lines = [f"{info.id}  {title}"]
-    if rest.strip():
-        lines += ["", textwrap.indent(rest.strip(), "  ")]
+    lines = [_fill(title, f"{info.id}  ", 2)]
+    for paragraph in rest.strip().split("\n\n") if rest.strip() else []:
+        # Lines set apart by their author stay as they are.
+        apart = any(line.startswith((" ", "-")) for line in paragraph.splitlines())
+        lines += ["", textwrap.indent(paragraph, "  ") if apart else _fill(paragraph, "  ", 2)]
     lines += ["", *facts] if (facts := _facts(info)) else []
     lines += ["", "  Settings", *option_lines(info.cls)]
     lines += _preset_lines(info.cls)
@@ -96,5 +98,5 @@ def _preset_lines(cls: type) -> list[str]:
         for value, changes in table.items():
             if changes:
                 words = " ".join(f"--{n.replace('_', '-')} {settings.as_text(v)}" for n, v in changes.items())
-                lines.append(f"    --{switch} {value} stands for: {words}")
+                lines.append(_fill(words, f"    --{switch} {value} stands for: ", 8))
     return ["", "  Presets", *lines] if lines else []
