@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import html
 import json
 import sys
 from dataclasses import dataclass
@@ -29,6 +30,16 @@ class Record:
     data: xarray.Dataset
     manifest: dict[str, Any]
     path: Path
+
+    def __repr__(self) -> str:
+        return f"<record of {self._said()}>\n{self.data!r}"
+
+    def _repr_html_(self) -> str:
+        return f"<p>Record of {html.escape(self._said())}</p>{self.data._repr_html_()}"
+
+    def _said(self) -> str:
+        known = (self.manifest.get(name) for name in ("study", "variant", "command"))
+        return "; ".join([*map(str, filter(None, known)), str(self.path)])
 
 
 # What a manifest must say for its record to be shown, and in which type.

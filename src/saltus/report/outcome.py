@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from saltus._lazy import np
 from saltus.core import lab, store
 from saltus.core.claim import Claim
+from saltus.core.errors import BadInput, nearest
 from saltus.core.progress import Silent
 from saltus.core.record import Record, device_name
 from saltus.core.study import Info
@@ -35,6 +36,31 @@ class Diverged:
 
     def as_json(self) -> dict[str, Any]:
         return {"runs": self.runs, "of": self.of, "first": self.first}
+
+
+class Claims(list[Claim]):
+    """Claims that show themselves as a table, in a notebook and on a terminal."""
+
+    def __getitem__(self, which: Any) -> Any:
+        """By number, by slice, or by the claim's own id."""
+        if isinstance(which, str):
+            found = [c for c in self if c.id == which]
+            if not found:
+                ids = [c.id for c in self]
+                raise BadInput(f"no claim {which!r}{nearest(which, ids)} (known: {', '.join(ids)})")
+            return found[0]
+        found = super().__getitem__(which)
+        return Claims(found) if isinstance(which, slice) else found
+
+    def __rich__(self) -> Any:
+        from saltus.report.table import claims_table
+
+        return claims_table(self)
+
+    def _repr_html_(self) -> str:
+        from saltus.report.page import claims_section
+
+        return claims_section(self)
 
 
 @dataclass(frozen=True)
@@ -60,13 +86,13 @@ class Outcome:
             return make(self.data) if make is not None else None
 
     @cached_property
-    def claims(self) -> list[Claim]:
+    def claims(self) -> Claims:
         with self._calm():
             found = list(self.study.claims(self.data, self.law))
         names = [c.id for c in found]
         if len(set(names)) != len(names):
             raise TypeError(f"{self.info.id}: two claims share an id: {names}")
-        return found
+        return Claims(found)
 
     @property
     def as_documented(self) -> bool:

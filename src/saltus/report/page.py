@@ -77,6 +77,11 @@ def _picture(outcome: Outcome) -> str:
     return f'<figure><img alt="{name}" src="data:image/png;base64,{source}"></figure>'
 
 
+def claims_section(claims: Sequence[Claim]) -> str:
+    """The table of claims by itself."""
+    return f'<style>{CSS}</style><section class="saltus">{_claims(claims)}</section>'
+
+
 def _claims(claims: Sequence[Claim]) -> str:
     names = ("claim", "value", "95% interval", "n", "test", "verdict", "control")
     head = "".join(f"<th>{name}</th>" for name in names)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from saltus.core.claim import Claim
@@ -46,7 +47,6 @@ def interval(claim: Claim) -> str:
 def outcome_table(outcome: Outcome) -> Any:
     """One study's claims for a terminal of any width: verdict, number and test, then the sentence."""
     from rich.console import Group
-    from rich.padding import Padding
     from rich.text import Text
 
     manifest = outcome.record.manifest
@@ -55,7 +55,24 @@ def outcome_table(outcome: Outcome) -> Any:
     lines.append(Text(f"{manifest['variant']}; {made}", style="dim"))
     if outcome.diverged and outcome.diverged.runs:
         lines.append(Text(str(outcome.diverged), style="yellow"))
-    for claim in outcome.claims:
+    lines += _claim_lines(outcome.claims)
+    lines.append(Text(str(outcome.record.path), style="dim", overflow="fold"))
+    return Group(*lines, "")
+
+
+def claims_table(claims: Sequence[Claim]) -> Any:
+    """The claims by themselves."""
+    from rich.console import Group
+
+    return Group(*_claim_lines(claims))
+
+
+def _claim_lines(claims: Sequence[Claim]) -> list[Any]:
+    from rich.padding import Padding
+    from rich.text import Text
+
+    lines: list[Any] = []
+    for claim in claims:
         mark, colour = _mark(claim)
         e = claim.estimate
         spread = interval(claim)
@@ -69,8 +86,7 @@ def outcome_table(outcome: Outcome) -> Any:
             lines.append(Padding(Text(f"because {claim.because}", style="dim"), (0, 0, 0, 3)))
         control = f"control: {claim.control.says}: {number(claim.control.estimate.value)}"
         lines.append(Padding(Text(control, style="dim"), (0, 0, 0, 3)))
-    lines.append(Text(str(outcome.record.path), style="dim", overflow="fold"))
-    return Group(*lines, "")
+    return lines
 
 
 def _mark(claim: Claim) -> tuple[str, str]:
