@@ -66,7 +66,7 @@ def check() -> int:
 
 
 def main() -> int:
-    if sys.version_info < (3, 11):
+    if sys.version_info < (3, 11):  # noqa: UP036
         sys.exit(f"run.py: Python 3.11 or newer is needed, this is {sys.version.split()[0]}")
     words = sys.argv[1:]
     if not words or words[0] not in ("tour", "test", "test-slow", "check", "bench", "saltus"):

@@ -180,7 +180,7 @@ def tiny_flows(device: str) -> Case:
 
 def cases(device: str, quick: bool) -> list[Case]:
     """Every case of this device."""
-    found = [one_run("as-drawn", device, compiled=device == "cpu"), many_runs(device), tiny_flows(device)]
+    found = [tiny_flows(device), many_runs(device), one_run("as-drawn", device, compiled=device == "cpu")]
     if device == "cpu":
         found += [one_run("as-written", device, compiled=False), two_panels(device)]
     return [small(case) for case in found] if quick else found

@@ -15,6 +15,7 @@ import json
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -49,8 +50,10 @@ def peaks(homes: Homes, quick: bool) -> dict[str, Any]:
     return found
 
 
-def measure(asked: argparse.Namespace, scratch: Path) -> dict[str, Any]:
-    """The whole result."""
+def measure(
+    asked: argparse.Namespace, scratch: Path, keep: Callable[[dict[str, Any]], None]
+) -> dict[str, Any]:
+    """The whole result; `keep` is handed what there is after every part, so that a stop loses only one."""
     began, device = time.time(), asked.device
     chosen = [c for c in cases(device, asked.quick) if not asked.only or c.name in asked.only]
     homes = Homes(device, scratch, asked.log)
@@ -66,12 +69,14 @@ def measure(asked: argparse.Namespace, scratch: Path) -> dict[str, Any]:
         # Figures first: with nothing else alive, as for somebody who types one command.
         if device == "cpu" and (not asked.only or "figures" in asked.only):
             result["figures"] = figure_times(asked.quick)
+            keep(result)
         if chosen:
             say("peak")
             result["peak"] = peaks(homes, asked.quick)
         for case in chosen:
             say(f"{case.name} ({time.time() - began:.0f} s so far)")
             result["cases"][case.name] = contest.hold(case, homes, scratch, say)
+            keep(result)
         if not asked.only or "scaling" in asked.only:
             say(f"scaling ({time.time() - began:.0f} s so far)")
             try:
@@ -127,14 +132,19 @@ def main() -> int:
     names = [c.name for c in cases(asked.device, asked.quick)] + ["scaling", "figures"]
     if unknown := set(asked.only) - set(names):
         options.error(f"no part {', '.join(sorted(unknown))}; there are {', '.join(names)}")
-    with tempfile.TemporaryDirectory(prefix="saltus-bench-") as scratch:
-        result = measure(asked, Path(scratch))
     out = asked.out
     if out is None and not asked.quick:
-        out = HERE / "results" / f"{environment.slug(asked.device)}-{result['date']}.json"
-    if out is not None:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        out.write_text(json.dumps(result, indent=1) + "\n")
+        today = time.strftime("%Y-%m-%d", time.gmtime())
+        out = HERE / "results" / f"{environment.slug(asked.device)}-{today}.json"
+
+    def keep(result: dict[str, Any]) -> None:
+        if out is not None:
+            out.parent.mkdir(parents=True, exist_ok=True)
+            out.write_text(json.dumps(result, indent=1) + "\n")
+
+    with tempfile.TemporaryDirectory(prefix="saltus-bench-") as scratch:
+        result = measure(asked, Path(scratch), keep)
+    keep(result)
     print(tables.everything(result))
     if out is not None:
         print(f"\nkept in {out}")

@@ -18,7 +18,7 @@ from saltus.cli import main
 CLI = Callable[..., Said]
 KEYS = [
     "id", "title", "figure", "cites", "settings", "variant", "device", "seconds", "computed", "record",
-    "command", "claims",
+    "command", "diverged", "claims",
 ]  # fmt: skip
 
 
@@ -52,6 +52,8 @@ def test_exit_status(run: CLI) -> None:
     assert (failed.status, failed.objects[0]["claims"][0]["holds"]) == (1, False)
     lost = run("--truth", "lost", "--json", "--no-figure")
     assert (lost.status, lost.objects[0]["claims"][0]["value"]) == (1, None)
+    assert lost.objects[0]["diverged"] == {"runs": 24, "of": 24, "first": 3.0}
+    assert "24 of 24 runs diverged, the first at 3" in run("--truth", "lost").out
     run("--truth", "perhaps").refused()
 
 

@@ -103,6 +103,15 @@ def test_representations(Plain: Any, tmp_path: Path) -> None:
     assert "data:image/png;base64," in page
     assert len(repr(outcome)) < 10_000
     assert "near" in repr(outcome.claims[0])
+    assert str(outcome.claims["runs"]).startswith("holds: there are runs: 24 [24, 24] (n=1), must be ≥ -inf")
+    assert [c.id for c in outcome.claims[:1]] == ["near"]
+    with pytest.raises(BadInput, match="did you mean near"):
+        _ = outcome.claims["neat"]
+    table = outcome.claims._repr_html_()
+    assert table.count("<tr>") == 3
+    assert "theory [and] run are near" in table
+    assert "tests/plain" in outcome.record._repr_html_()
+    assert "tests/plain" in repr(outcome.record)
 
 
 def test_what_is_told_is_what_is_drawn_now(Plain: Any, tmp_path: Path) -> None:

@@ -42,14 +42,13 @@ def do_list(words: list[str]) -> int:
     if not found:
         raise BadInput("there are no studies: this installation of saltus is incomplete")
     known = registry.papers()
-    width = max(len(s.id) for s in found)
+    width, shows = (max(map(len, words)) for words in zip(*((s.id, s.shows) for s in found), strict=True))
     for paper in dict.fromkeys(s.paper for s in found):
         if paper in known:
             print(f"{known[paper].title} ({known[paper].authors.split(',')[0]} et al., {known[paper].year})")
         for info in found:
             if info.paper == paper:
-                figure = f"Fig. {info.figure}" if info.figure else ""
-                print(f"  {info.id:<{width}}  {figure:<10}  {info.title}")
+                print(f"  {info.id:<{width}}  {info.shows:<{shows}}  {info.title}")
     return 0
 
 
@@ -89,7 +88,7 @@ def _build(chosen: list[Info], args: Arguments) -> list[Any]:
             if len(chosen) == 1:
                 known = [*settings.hints(chosen[0].cls), *(n.replace("-", "_") for n in RUN)]
                 close = settings.nearest(name, known).replace("_", "-")
-                close = close or "; its settings are " + ", ".join(n.replace("_", "-") for n in known)
+                close = close or "; its options are " + ", ".join(n.replace("_", "-") for n in known)
                 raise BadInput(f"{where} has no option --{name.replace('_', '-')}{close}")
             raise BadInput(f"{where} has an option --{name.replace('_', '-')}")
     built = []
@@ -139,6 +138,8 @@ def _run_all(built: list[Any], args: Arguments) -> list[Outcome]:
             else "already there"
         )
         show.say(f"  {how}: {views[0]}")
+        if not args.on("no-figure") and outcome.draws and len(views) == 1:
+            show.say("  not drawn: runs left the numbers too far for a figure")
         if args.on("json"):
             print(json.dumps(outcome.as_json(), allow_nan=False), flush=True)
         else:
@@ -168,7 +169,9 @@ def do_report(words: list[str]) -> int:
     outcomes, skipped = [], []
     for path in paths:
         try:
-            outcomes.append(python.reopen(path))
+            outcome = python.reopen(path)
+            len(outcome.claims)  # made here, where what cannot be shown can still be left out
+            outcomes.append(outcome)
         except BadInput as error:
             if args.names:
                 raise
@@ -191,7 +194,13 @@ def _record_paths(names: list[str], shelf: store.Store) -> list[Path]:
         if Path(name).is_dir() and (Path(name) / store.MANIFEST).exists():
             paths.append(Path(name))
             continue
-        wanted = {info.id for info in python.find([name])}
+        try:
+            wanted = {info.id for info in python.find([name])}
+        except BadInput:
+            if not Path(name).exists():
+                raise
+            paths.append(Path(name))  # told there why it is no record
+            continue
         here = [p for p in shelf.records() if str(p.parent.relative_to(shelf.root)) in wanted]
         if not here:
             raise BadInput(f"no record of {name} in {shelf.root}; saltus run {name} makes one")

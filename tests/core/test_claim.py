@@ -37,6 +37,17 @@ def test_expected_and_control() -> None:
         claim.above("a", "A.", holds, 0.5, control=control, expected=False)
 
 
+def test_a_claim_that_more_runs_would_settle() -> None:
+    for estimate, open_ in (
+        (Estimate(1.0, 0.4, 1.6, 5), True),
+        (Estimate(1.0, -math.inf, math.inf, 2), True),
+        (Estimate(0.4, 0.2, 1.6, 5), False),
+        (Estimate(1.0, 0.6, 1.6, 5), False),
+        (Estimate(math.nan, 0.6, 1.6, 5), False),
+    ):
+        assert claim.above("a", "A.", estimate, 0.5, control=("b", exact(0.0))).open == open_
+
+
 @given(numbers, numbers, numbers, numbers)
 def test_json_is_json_whatever_the_numbers(value: float, low: float, high: float, threshold: float) -> None:
     e = Estimate(np.float64(value), np.float64(low), np.float32(0), np.int64(7))  # type: ignore[arg-type]

@@ -47,6 +47,13 @@ def test_where_the_law_says_nothing_nothing_is_compared() -> None:
     assert distance(runs, data(np.array([1.0, np.nan]), "t")).x.item() == 0
 
 
+@pytest.mark.parametrize("law", [[np.nan, np.nan], [0.0, np.nan], [1.0, np.inf], [1.0, 1e300]])
+def test_from_a_law_that_left_the_numbers_no_distance_is_told(law: list[float]) -> None:
+    found = distance(data(np.ones((7, 2)), "seed", "t"), data(np.array(law), "t")).x
+    assert np.isnan(found.values).all()
+    assert (math.isnan(found.attrs["median"]), found.attrs["n"]) == (True, 7)
+
+
 def test_refusals() -> None:
     runs = data(np.ones((2, 2)), "seed", "t")
     with pytest.raises(BadInput, match="share no variable"):

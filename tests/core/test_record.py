@@ -35,7 +35,9 @@ def test_any_array_comes_back_bit_for_bit(
 ) -> None:
     folder = tmp_path_factory.mktemp("record")
     dims = tuple(f"d{i}" for i in range(values.ndim))
-    made = xr.Dataset({"a": (dims, values)})
+    made = record.tidy(xr.Dataset({"a": (dims, values)}))
+    assert (made.a.values == values).all() or values.dtype.kind == "f"
+    values = values if values.dtype.kind != "U" else made.a.values
     record.write(folder / "one", made, PART)
     held = record.read(folder / "one").data
     assert held.a.dtype == values.dtype
@@ -44,6 +46,12 @@ def test_any_array_comes_back_bit_for_bit(
     # Storing what was read back writes the same files: resumed and uninterrupted runs cannot differ.
     record.write(folder / "two", held, PART)
     assert tree(folder / "one") == tree(folder / "two")
+
+
+def test_a_word_picked_from_longer_ones_comes_back(tmp_path: Path) -> None:
+    made = xr.Dataset({"a": ("x", [1.0, 2.0])}, coords={"x": ["mu", "mu and sigma"]}).isel(x=0)
+    record.write(tmp_path / "one", made, PART)
+    assert record.read(tmp_path / "one").data.x.item() == "mu"
 
 
 def test_everything_a_study_makes_comes_back(Plain: Any, tmp_path: Path) -> None:

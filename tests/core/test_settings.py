@@ -199,6 +199,7 @@ def test_presets_come_before_what_is_given(Quick: Any) -> None:
     assert Quick(reading="as-drawn").rate == 2.0
     assert Quick(reading="as-drawn", rate=3).rate == 3.0
     assert Quick().rate == 1.0
+    assert lab.variant(Quick()) == "as-written"
     assert lab.variant(Quick(reading="as-drawn")) == "as-drawn"
     assert lab.variant(Quick(reading="as-drawn", rate=3)) == "as-drawn; changed: rate"
 

@@ -102,6 +102,45 @@ def test_a_page_that_cannot_be_written_leaves_the_old_one(Quick: Any, tmp_path: 
     assert not list(tmp_path.glob(".a.html*"))
 
 
+def test_a_record_that_cannot_be_judged_does_not_cost_the_page(
+    cli: CLI, shelf: Path, Quick: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def claims(*_: Any) -> Any:
+        raise BadInput("nothing to compare with")
+
+    monkeypatch.setattr(Quick, "claims", claims)
+    said = cli("report", "--out", shelf)
+    assert said.status == 0
+    assert "left out: nothing to compare with" in said.err
+    assert "Growth is exponential." in Path(said.out.strip()).read_text(encoding="utf-8")
+
+
+def test_records_of_one_study_are_told_apart(cli: CLI, shelf: Path) -> None:
+    text = Path(cli("report", "--out", shelf).out.strip()).read_text(encoding="utf-8")
+    targets = re.findall(r'<section class="study saltus" id="([^"]+)"', text)
+    assert len(set(targets)) == 3
+    assert sorted(re.findall(r'<li><a href="#([^"]+)"', text)) == sorted(targets)
+    assert "tests/plain · as-written; changed: name, truth" in text
+
+
+def test_runs_no_figure_can_show_are_still_reported(
+    Plain: Any, cli: CLI, plain_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def draw(*_: Any) -> Any:
+        raise ValueError("Maximum allowed size exceeded")
+
+    monkeypatch.setattr(Plain, "draw", draw)
+    said = cli("run", plain_file, "--out", tmp_path, "--truth", "lost")
+    assert said.status == 1
+    assert "not drawn: runs left the numbers" in said.err
+    assert "24 of 24 runs diverged" in said.out
+    page = Path(cli("report", "--out", tmp_path).out.strip()).read_text(encoding="utf-8")
+    assert "24 of 24 runs diverged, the first at 3" in page
+    # With finite numbers the same failure is a fault of the study's.
+    with pytest.raises(ValueError, match="Maximum"):
+        saltus.run(Plain(), out=tmp_path).figure()
+
+
 def test_two_claims_of_one_name_are_a_mistake(
     Quick: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -75,6 +75,7 @@ class Plain:
                 "label": ("two", np.array(["é", "longer ☃"], dtype=object)),
                 "none": (("seed", "nothing"), np.zeros((self.runs, 0))),
                 "count": (("seed",), np.arange(self.runs, dtype=np.int32)),
+                "diverged_at": (("seed",), np.where(self.truth == "lost", 3 + np.arange(self.runs), -1)),
                 "single": ((), np.float32(0.1)),
             },
             coords={"seed": np.arange(self.runs) + self.runs * k, "t": t, "two": ["one", "two"]},

@@ -52,7 +52,7 @@ def _summary(found: Found) -> str:
 
 def _section(info: Info, found: Found) -> str:
     outcomes = _outcomes(info, found)
-    figure = f"Fig. {info.figure}. " if info.figure else ""
+    figure = f"{info.shows}. " if info.figure else ""
     made = [
         f"`{o.record.manifest['command']}`: {clock(o.record.manifest['seconds'])} on "
         f"{device_name(o.record.manifest)}"

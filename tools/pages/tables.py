@@ -26,8 +26,7 @@ def studies() -> str:
     """Every study with its command; needs no record."""
     rows = []
     for info in python.studies().values():
-        figure = info.figure if not info.figure or info.figure[0].isalpha() else f"Fig. {info.figure}"
-        rows.append((f"`saltus run {info.id}`", figure, info.title.replace("|", "\\|")))
+        rows.append((f"`saltus run {info.id}`", info.shows, info.title.replace("|", "\\|")))
     return markdown(("command", "of the paper", "what is found"), rows)
 
 

@@ -58,8 +58,20 @@ class Claim:
         return passes(self.estimate, self.test, self.threshold)
 
     @property
+    def open(self) -> bool:
+        """Whether the statistic is on the right side and its interval is not: more runs would tell."""
+        e = self.estimate
+        return not self.holds and passes(Estimate(e.value, e.value, e.value, e.n), self.test, self.threshold)
+
+    @property
     def as_documented(self) -> bool:
         return self.holds == self.expected and not self.control.holds
+
+    def __str__(self) -> str:
+        sign = {"above": "≥", "below": "≤", "within": "in"}[self.test]
+        limit = list(self.threshold) if isinstance(self.threshold, tuple) else f"{self.threshold:.4g}"
+        verdict = "holds" if self.holds else "not settled" if self.open else "does not hold"
+        return f"{verdict}: {self.says}: {self.estimate}, must be {sign} {limit}"
 
     def as_json(self) -> dict[str, Any]:
         t = self.threshold

@@ -43,13 +43,15 @@ def distance(
             if dim != over and seen.sizes[dim] == 0:
                 raise BadInput(f"runs and law share no value of coordinate {dim!r}")
         # A run that left the numbers is infinitely far; where the law says nothing, nothing is compared.
-        gap = ((seen - said) ** 2).where(np.isfinite(seen), np.inf).where(said.notnull())
+        with np.errstate(over="ignore", invalid="ignore"):
+            gap = ((seen - said) ** 2).where(np.isfinite(seen), np.inf).where(said.notnull())
         rest = [d for d in gap.dims if d != over]
-        size = scale if scale is not None else float(np.sqrt((said**2).mean()))
-        if not size > 0:
-            raise BadInput(
-                f"the law of {name!r} is zero or undefined everywhere: give scale=, what to divide by"
-            )
+        with np.errstate(over="ignore"):  # a law may leave the numbers as well as a run
+            size = scale if scale is not None else float(np.sqrt((said**2).mean()))
+        if size == 0 and said.notnull().all():
+            raise BadInput(f"the law of {name!r} is zero everywhere: give scale=, what to divide by")
+        # From a law that is infinite, or undefined wherever it is not zero, no distance can be told.
+        size = size if 0 < size < np.inf else np.nan
         per_run: xarray.DataArray = gap.mean(rest) ** 0.5 / size
         if over in per_run.dims:
             e = stats.median(per_run.values)

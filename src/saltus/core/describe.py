@@ -16,22 +16,28 @@ def describe(info: Info) -> str:
     """Everything known of a study without running it, as plain text."""
     doc = inspect.getdoc(info.cls) or info.id
     title, _, rest = doc.partition("\n")
-    lines = [f"{info.id}  {title}"]
-    if rest.strip():
-        lines += ["", textwrap.indent(rest.strip(), "  ")]
-    if info.figure:
-        lines += ["", f"  Reproduces: Fig. {info.figure} of {info.cites or 'the paper'}"]
-    work = next((p for p in papers().values() if p.key == info.cites), None)
-    if work:
-        lines.append(f"  Citation:   {work.authors} ({work.year}). {work.title}. {work.venue}.")
-    if info.cost:
-        lines.append(f"  Cost:       {info.cost}")
+    lines = [_fill(title, f"{info.id}  ", 2)]
+    for paragraph in rest.strip().split("\n\n") if rest.strip() else []:
+        # Lines set apart by their author stay as they are.
+        apart = any(line.startswith((" ", "-")) for line in paragraph.splitlines())
+        lines += ["", textwrap.indent(paragraph, "  ") if apart else _fill(paragraph, "  ", 2)]
+    lines += ["", *facts] if (facts := _facts(info)) else []
     lines += ["", "  Settings", *option_lines(info.cls)]
     lines += _preset_lines(info.cls)
     if info.checks:
         lines += ["", "  Claims it will check"]
         lines += [_fill(c, "    - ", 6) for c in info.checks]
     return "\n".join(lines)
+
+
+def _facts(info: Info) -> list[str]:
+    work = next((p for p in papers().values() if p.key == info.cites), None)
+    said = (
+        ("Reproduces:", info.figure and f"{info.shows} of {info.cites or 'the paper'}"),
+        ("Citation:", work and f"{work.authors} ({work.year}). {work.title}. {work.venue}."),
+        ("Cost:", info.cost),
+    )
+    return [_fill(words, f"  {label:<12}", 14) for label, words in said if words]
 
 
 def _fill(text: str, first: str, indent: int) -> str:
@@ -67,7 +73,7 @@ def _bounds(cls: type, field: dataclasses.Field[Any]) -> str:
     if meta.get("choices"):
         return "(" + " | ".join(map(str, meta["choices"])) + ")"
     bounds = [
-        f"{sign} {meta[name]:g}"
+        f"{sign} {meta[name]:.10g}"
         for name, sign in (("above", ">"), ("low", "≥"), ("high", "≤"))
         if meta.get(name) is not None
     ]
@@ -92,5 +98,5 @@ def _preset_lines(cls: type) -> list[str]:
         for value, changes in table.items():
             if changes:
                 words = " ".join(f"--{n.replace('_', '-')} {settings.as_text(v)}" for n, v in changes.items())
-                lines.append(f"    --{switch} {value} stands for: {words}")
+                lines.append(_fill(words, f"    --{switch} {value} stands for: ", 8))
     return ["", "  Presets", *lines] if lines else []

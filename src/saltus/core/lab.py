@@ -132,14 +132,25 @@ def _is_file(info: Info) -> bool:
 
 
 def variant(study: Any) -> str:
-    """How this differs from the study's own default, in words every output carries."""
-    cls = type(study)
-    named = [str(getattr(study, n)) for n in getattr(cls, "presets", {})]
-    base = settings.resolve(cls, {n: getattr(study, n) for n in getattr(cls, "presets", {})}, cls.info.id)
-    changed = [n for n, v in values_of(study).items() if v != base[n]]
+    """Which reading and scale this is, and what else was changed, in words every output carries."""
+    cls, values = type(study), values_of(study)
+    presets: settings.Presets = getattr(cls, "presets", {})
+    switches = dict.fromkeys([*presets, *(n for n in ("reading",) if n in values)])
+    named = [_switched(n, values[n], presets.get(n, {})) for n in switches]
+    base = settings.resolve(cls, {n: values[n] for n in switches}, cls.info.id)
+    changed = [n for n, v in values.items() if v != base[n]]
     if changed:
         named.append("changed: " + ", ".join(n.replace("_", "-") for n in changed))
-    return "; ".join(named) or "as published"
+    return "; ".join(named) or "default settings"
+
+
+def _switched(name: str, value: Any, table: dict[str, dict[str, Any]]) -> str:
+    """`as-written`; and of a scale, whether a larger one waits behind its switch."""
+    if name != "scale":
+        return str(value)
+    larger = [other for other, changes in table.items() if changes and other != value]
+    words = f", smaller than --scale {larger[-1]}" if larger and not table.get(value) else ""
+    return f"scale {value}{words}"
 
 
 def run(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import html
 import json
 import sys
 from dataclasses import dataclass
@@ -29,6 +30,16 @@ class Record:
     data: xarray.Dataset
     manifest: dict[str, Any]
     path: Path
+
+    def __repr__(self) -> str:
+        return f"<record of {self._said()}>\n{self.data!r}"
+
+    def _repr_html_(self) -> str:
+        return f"<p>Record of {html.escape(self._said())}</p>{self.data._repr_html_()}"
+
+    def _said(self) -> str:
+        known = (self.manifest.get(name) for name in ("study", "variant", "command"))
+        return "; ".join([*map(str, filter(None, known)), str(self.path)])
 
 
 # What a manifest must say for its record to be shown, and in which type.
@@ -60,7 +71,10 @@ def digest(data: xarray.Dataset) -> str:
 
 def _plain(values: numpy.ndarray) -> numpy.ndarray:
     """Text as fixed-width unicode, so that its bytes are its content."""
-    return values.astype("U") if values.dtype.kind in "OTU" else values
+    if values.dtype.kind not in "OTU":
+        return values
+    # A single word picked from wider ones comes back from disk as wide as itself.
+    return values.astype("U") if values.ndim else np.asarray(str(values))
 
 
 def tidy(data: xarray.Dataset) -> xarray.Dataset:
@@ -70,7 +84,7 @@ def tidy(data: xarray.Dataset) -> xarray.Dataset:
     for name, variable in data.variables.items():
         if variable.dtype.kind in "mM":
             raise BadInput(f"a record cannot hold the dates in {name!r}; store them as numbers")
-        if variable.dtype.kind in "OT":
+        if variable.dtype.kind in "OTU":
             out[name] = (variable.dims, _plain(variable.values), variable.attrs)
     return out
 

@@ -76,12 +76,16 @@ class Store:
     def open(self) -> Store:
         """Make the folder and make sure it can be written to, before anything is computed."""
         with disk_errors(self.root):
-            if self.root.exists() and not self.root.is_dir():
-                raise BadInput(f"{self.root} is a file; --out needs a folder")
+            for folder in (self.root, *self.root.parents):
+                if folder.exists() and not folder.is_dir():
+                    raise BadInput(f"{folder} is a file; --out needs a folder")
             owner = _owner(self.root)
             if owner is not None:
                 raise BadInput(f"{self.root} is itself a record of {owner}; give --out the store above it")
-            self.root.mkdir(parents=True, exist_ok=True)
+            try:
+                self.root.mkdir(parents=True, exist_ok=True)
+            except FileNotFoundError:  # as in /proc
+                raise BadInput(f"{self.root} cannot be made here; choose another folder with --out") from None
             with tempfile.TemporaryFile(dir=self.root):  # nameless, so that a kill leaves nothing
                 pass
         return self

@@ -68,6 +68,11 @@ class Info:
         return self.id.split("/")[0]
 
     @property
+    def shows(self) -> str:
+        """`Fig. 2(a)`, or what else of the paper it is about: `Theorem 4.1`."""
+        return f"Fig. {self.figure}" if self.figure[:1].isdigit() else self.figure
+
+    @property
     def title(self) -> str:
         return (inspect.getdoc(self.cls) or self.id).strip().splitlines()[0]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import islice
 from typing import Any
 
@@ -38,6 +38,7 @@ def run_many(
     memory: int | None = None,
     args: tuple[PyTree, ...] = (),
     compiler_options: tuple[tuple[str, Any], ...] = (),
+    compiled: bool = True,
 ) -> PyTree:
     """Every run's results, as numpy arrays with the run axis first.
 
@@ -51,6 +52,8 @@ def run_many(
     - `progress(done, total)` is called from this thread.
     - `memory`: bytes that may be used; what is free when not given.
     - `args`: arrays handed whole to every call. `compiler_options`: (name, value) pairs for XLA.
+    - `compiled`: whether `block_fn` is one program to be compiled; otherwise it is called as it is and
+      made of compiled programs, between which arrays stay on the device.
     """
     total = _count(runs)
     if block < 1 or (chunk is not None and chunk < 1):
@@ -62,12 +65,14 @@ def run_many(
     if not places:
         raise BadInput("no devices to run on; leave devices=None to use every one there is")
 
-    shapes = jax.eval_shape(block_fn, jax.ShapeDtypeStruct((block,), jnp.int64), *args)
+    # Traced by the compiled function if there is one, which then has its trace already.
+    program = _program(block_fn, compiler_options) if compiled else block_fn
+    shape_of = program.eval_shape if compiled else partial(jax.eval_shape, block_fn)
+    shapes = shape_of(jax.ShapeDtypeStruct((block,), jnp.int64), *args)
     _check_shapes(shapes, block, axis)
     per_block = sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(shapes))
     budget, on_host = _budget(places, memory)
     chunk = _chunk(chunk, blocks, len(places), per_block, budget, total * (per_block / block + 16), on_host)
-    program = _program(block_fn, compiler_options)
 
     index = np.arange(total) if isinstance(runs, int | np.integer) else np.asarray(runs, np.int64)
     padded = np.concatenate([index, np.full(blocks * block - total, index[-1])]).reshape(blocks, block)
@@ -96,7 +101,7 @@ def run_many(
 
 
 @lru_cache(maxsize=64)
-def _program(block_fn: Callable[..., PyTree], options: tuple[tuple[str, Any], ...]) -> Callable[..., PyTree]:
+def _program(block_fn: Callable[..., PyTree], options: tuple[tuple[str, Any], ...]) -> Any:
     # One block to a compiled call. Several in one loop would save some microseconds each, but a compiler
     # that sees the loop rounds the body differently for different lengths.
     return jax.jit(block_fn, compiler_options=dict(options) or None)

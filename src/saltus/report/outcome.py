@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
+import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from saltus._lazy import np
 from saltus.core import lab, settings, store
 from saltus.core.claim import Claim
+from saltus.core.errors import BadInput, nearest
 from saltus.core.progress import Silent
 from saltus.core.record import Record, device_name
 from saltus.core.study import Info
@@ -16,6 +21,46 @@ from saltus.core.study import Info
 if TYPE_CHECKING:
     import xarray
     from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True)
+class Diverged:
+    """Runs that left the numbers: a finding, not a fault."""
+
+    runs: int
+    of: int
+    first: float | None
+
+    def __str__(self) -> str:
+        return f"{self.runs:,} of {self.of:,} runs diverged, the first at {self.first:g}"
+
+    def as_json(self) -> dict[str, Any]:
+        return {"runs": self.runs, "of": self.of, "first": self.first}
+
+
+class Claims(list[Claim]):
+    """Claims that show themselves as a table, in a notebook and on a terminal."""
+
+    def __getitem__(self, which: Any) -> Any:
+        """By number, by slice, or by the claim's own id."""
+        if isinstance(which, str):
+            found = [c for c in self if c.id == which]
+            if not found:
+                ids = [c.id for c in self]
+                raise BadInput(f"no claim {which!r}{nearest(which, ids)} (known: {', '.join(ids)})")
+            return found[0]
+        found = super().__getitem__(which)
+        return Claims(found) if isinstance(which, slice) else found
+
+    def __rich__(self) -> Any:
+        from saltus.report.table import claims_table
+
+        return claims_table(self)
+
+    def _repr_html_(self) -> str:
+        from saltus.report.page import claims_section
+
+        return claims_section(self)
 
 
 @dataclass(frozen=True)
@@ -37,15 +82,17 @@ class Outcome:
     @cached_property
     def law(self) -> xarray.Dataset | None:
         make = getattr(self.study, "law", None)
-        return make(self.data) if make is not None else None
+        with self._calm():
+            return make(self.data) if make is not None else None
 
     @cached_property
-    def claims(self) -> list[Claim]:
-        found = list(self.study.claims(self.data, self.law))
+    def claims(self) -> Claims:
+        with self._calm():
+            found = list(self.study.claims(self.data, self.law))
         names = [c.id for c in found]
         if len(set(names)) != len(names):
             raise TypeError(f"{self.info.id}: two claims share an id: {names}")
-        return found
+        return Claims(found)
 
     @property
     def as_documented(self) -> bool:
@@ -59,7 +106,7 @@ class Outcome:
         """Draw it, in the house style."""
         from saltus.report.style import house_style
 
-        with house_style():
+        with house_style(), self._calm():
             return self.study.draw(self.data, self.law)
 
     @property
@@ -76,6 +123,28 @@ class Outcome:
         """The exact command that shows these claims and this figure again."""
         return lab.command(self.study)
 
+    @cached_property
+    def diverged(self) -> Diverged | None:
+        """How many runs left the numbers, and when; None where the record does not say."""
+        if "diverged_at" not in self.data:
+            return None
+        at = np.asarray(self.data["diverged_at"].values, float).ravel()
+        gone = at[np.isfinite(at) & (at >= 0)]  # never is -1 for steps, infinite or undefined for times
+        return Diverged(int(gone.size), int(at.size), float(gone.min()) if gone.size else None)
+
+    @property
+    def finite(self) -> bool:
+        """Whether no run is known to have left the numbers."""
+        return not (self.diverged and self.diverged.runs)
+
+    @contextlib.contextmanager
+    def _calm(self) -> Iterator[None]:
+        """Where runs left the numbers, infinity minus infinity is no cause for a warning."""
+        with warnings.catch_warnings():
+            if not self.finite:
+                warnings.simplefilter("ignore", RuntimeWarning)
+            yield
+
     def as_json(self) -> dict[str, Any]:
         """What `saltus run --json` prints."""
         manifest = self.record.manifest
@@ -91,6 +160,7 @@ class Outcome:
             "computed": self.computed,
             "record": str(self.record.path),
             "command": self.command,
+            "diverged": self.diverged.as_json() if self.diverged else None,
             "claims": [claim.as_json() for claim in self.claims],
         }
 

@@ -52,23 +52,34 @@ def section(outcome: Outcome, *, style: bool = True) -> str:
     """One study: title, figure, claims, how to see it again."""
     info, manifest = outcome.info, outcome.record.manifest
     made = f"{clock(manifest['seconds'])} on {device_name(manifest)}"
-    figure = f"Fig. {info.figure}" if info.figure else ""
-    words = " · ".join(filter(None, (info.id, figure, outcome.variant, made)))
+    words = " · ".join(filter(None, (info.id, info.shows, outcome.variant, made)))
     head = f"<style>{CSS}</style>" if style else ""
+    gone = outcome.diverged
+    lost = f'<div class="warn">{html.escape(str(gone))}</div>' if gone and gone.runs else ""
     return (
-        f'{head}<section class="study saltus" id="{html.escape(info.id)}">'
-        f'<h2>{html.escape(info.title)}</h2><div class="id">{html.escape(words)}</div>'
+        f'{head}<section class="study saltus" id="{html.escape(_anchor(outcome))}">'
+        f'<h2>{html.escape(info.title)}</h2><div class="id">{html.escape(words)}</div>{lost}'
         f"{_picture(outcome)}{_claims(outcome.claims)}{_again(outcome)}</section>"
     )
 
 
+def _anchor(outcome: Outcome) -> str:
+    """Where a link finds this record: a page may hold several of one study."""
+    return f"{outcome.info.id}/{outcome.record.path.name}"
+
+
 def _picture(outcome: Outcome) -> str:
-    data = views.drawn_bytes(outcome)
-    if data is None:
+    drawn = views.drawn_bytes(outcome, "png")
+    if not drawn:
         return ""
-    source = base64.b64encode(data).decode()
+    source = base64.b64encode(drawn[0]).decode()
     name = html.escape(outcome.info.title)
     return f'<figure><img alt="{name}" src="data:image/png;base64,{source}"></figure>'
+
+
+def claims_section(claims: Sequence[Claim]) -> str:
+    """The table of claims by itself."""
+    return f'<style>{CSS}</style><section class="saltus">{_claims(claims)}</section>'
 
 
 def _claims(claims: Sequence[Claim]) -> str:
@@ -124,11 +135,18 @@ def _contents(outcomes: Sequence[Outcome]) -> str:
     if len(outcomes) < 3:
         return ""
     items = "".join(
-        f'<li><a href="#{html.escape(o.info.id)}">{html.escape(o.info.title)}</a> '
-        f'<span class="id">{html.escape(o.info.id)}</span></li>'
+        f'<li><a href="#{html.escape(_anchor(o))}">{html.escape(o.info.title)}</a> '
+        f'<span class="id">{html.escape(_name(o, outcomes))}</span></li>'
         for o in outcomes
     )
     return f"<ol>{items}</ol>"
+
+
+def _name(outcome: Outcome, all_: Sequence[Outcome]) -> str:
+    """The study's id, and what was changed where the page has it more than once."""
+    id = outcome.info.id
+    twice = sum(o.info.id == id for o in all_) > 1
+    return f"{id} · {outcome.record.manifest['variant']}" if twice else id
 
 
 def _sources(outcomes: Sequence[Outcome]) -> str:

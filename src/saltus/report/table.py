@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from saltus.core.claim import Claim
@@ -28,29 +30,53 @@ def verdict(claim: Claim) -> str:
     """The outcome of a claim in words."""
     if claim.control.holds:
         return "control did not fail"
-    words = "holds" if claim.holds else "does not hold"
-    return words if claim.holds == claim.expected else f"{words}, documented otherwise"
+    if claim.holds == claim.expected:
+        return "holds" if claim.holds else "does not hold"
+    if claim.open:
+        return "not settled: the interval reaches past the threshold"
+    return f"{'holds' if claim.holds else 'does not hold'}, documented otherwise"
 
 
 def interval(claim: Claim) -> str:
     e = claim.estimate
+    if e.low == -math.inf and e.high == math.inf:
+        return "too few runs for an interval" if math.isfinite(e.value) else "none"
     return number(e.value) if e.low == e.high == e.value else f"[{number(e.low)}, {number(e.high)}]"
 
 
 def outcome_table(outcome: Outcome) -> Any:
     """One study's claims for a terminal of any width: verdict, number and test, then the sentence."""
     from rich.console import Group
-    from rich.padding import Padding
     from rich.text import Text
 
     manifest = outcome.record.manifest
     made = f"{clock(manifest['seconds'])} on {device_name(manifest)}"
     lines: list[Any] = [Text(f"{outcome.info.id}  {outcome.info.title}", style="bold")]
     lines.append(Text(f"{manifest['variant']}; {made}", style="dim"))
-    for claim in outcome.claims:
+    if outcome.diverged and outcome.diverged.runs:
+        lines.append(Text(str(outcome.diverged), style="yellow"))
+    lines += _claim_lines(outcome.claims)
+    lines.append(Text(str(outcome.record.path), style="dim", overflow="fold"))
+    return Group(*lines, "")
+
+
+def claims_table(claims: Sequence[Claim]) -> Any:
+    """The claims by themselves."""
+    from rich.console import Group
+
+    return Group(*_claim_lines(claims))
+
+
+def _claim_lines(claims: Sequence[Claim]) -> list[Any]:
+    from rich.padding import Padding
+    from rich.text import Text
+
+    lines: list[Any] = []
+    for claim in claims:
         mark, colour = _mark(claim)
         e = claim.estimate
-        spread = "" if e.low == e.high == e.value else f" {interval(claim)}"
+        spread = interval(claim)
+        spread = "" if e.low == e.high == e.value or spread == "none" else f" {spread}"
         head = Text.assemble(
             (f" {mark} {verdict(claim)}", f"bold {colour}"),
             f"  {number(e.value)}{spread}, must be {condition(claim)}  (n={e.n})",
@@ -60,8 +86,7 @@ def outcome_table(outcome: Outcome) -> Any:
             lines.append(Padding(Text(f"because {claim.because}", style="dim"), (0, 0, 0, 3)))
         control = f"control: {claim.control.says}: {number(claim.control.estimate.value)}"
         lines.append(Padding(Text(control, style="dim"), (0, 0, 0, 3)))
-    lines.append(Text(str(outcome.record.path), style="dim", overflow="fold"))
-    return Group(*lines, "")
+    return lines
 
 
 def _mark(claim: Claim) -> tuple[str, str]:

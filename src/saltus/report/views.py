@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import io
 import json
 from pathlib import Path
@@ -20,38 +19,33 @@ def write_views(outcome: Outcome, *, draw: bool = True) -> list[Path]:
     """Write claims and figure next to the data; the record itself is not touched."""
     place = outcome.record.path
     write_file(place / CLAIMS, (json.dumps(outcome.as_json(), indent=1, sort_keys=False) + "\n").encode())
-    if draw and outcome.draws:
-        draw_to(outcome, place / PNG, place / PDF)
-        return [place / PNG, place / PDF, place / CLAIMS]
-    return [place / CLAIMS]
+    names = (PNG, PDF) if draw else ()
+    for name, data in zip(names, drawn_bytes(outcome, *(n.rpartition(".")[2] for n in names)), strict=False):
+        write_file(place / name, data)
+    return [place / name for name in (*names, CLAIMS) if (place / name).exists()]
 
 
-def draw_to(outcome: Outcome, *files: Path) -> None:
-    """Draw once, save in every format asked for; the same record gives the same bytes."""
+def drawn_bytes(outcome: Outcome, *kinds: str) -> list[bytes]:
+    """The figure drawn anew, once, in each of the formats; the same record gives the same bytes.
+
+    **Returns:** nothing for a study that draws nothing, and where runs left the numbers so far that no
+    figure can show them.
+    """
+    if not outcome.draws or not kinds:
+        return []
     from saltus.report.style import house_style
 
-    figure = outcome.figure()
-    with house_style():
-        for file in files:
-            held = io.BytesIO()
-            kind = file.suffix[1:]
-            stamp = {"pdf": {"CreationDate": None}, "svg": {"Date": None}}.get(kind, {"Software": None})
-            figure.savefig(held, format=kind, metadata=stamp)
-            write_file(file, held.getvalue())
-
-
-def drawn_bytes(outcome: Outcome) -> bytes | None:
-    """The figure as PNG, drawn anew."""
-    if not outcome.draws:
-        return None
-    from saltus.report.style import house_style
-
-    figure = outcome.figure()
-    held = io.BytesIO()
-    with house_style():
-        figure.savefig(held, format="png", metadata={"Software": None})
-    return held.getvalue()
-
-
-def content_name(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()[:12]
+    found = []
+    try:
+        figure = outcome.figure()
+        with house_style():
+            for kind in kinds:
+                held = io.BytesIO()
+                stamp = {"pdf": {"CreationDate": None}, "svg": {"Date": None}}.get(kind, {"Software": None})
+                figure.savefig(held, format=kind, metadata=stamp)
+                found.append(held.getvalue())
+    except (ValueError, ArithmeticError, IndexError):
+        if outcome.finite:
+            raise
+        return []
+    return found

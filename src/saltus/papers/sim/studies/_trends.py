@@ -45,13 +45,14 @@ def fitted_rate(step: Any, g: Any, eta: float, high: float = 0.5, low: float = 0
     Least squares on ln(1 - g), from its first passage of `high` to its first passage of `low`; NaN with
     fewer than four looks in between.
     """
-    rest, time = 1 - np.asarray(g, float), eta * np.asarray(step, float)
+    rest = 1 - np.asarray(g, float)
     begun = np.maximum.accumulate(rest < high, axis=-1)
     ended = np.maximum.accumulate(~(rest > low), axis=-1)
     inside = begun & ~ended
     y = np.log(np.where(inside, rest, 1.0))
     n = inside.sum(-1)
     with np.errstate(invalid="ignore", divide="ignore"):
+        time = eta * np.asarray(step, float)
         middle_t = (inside * time).sum(-1) / n
         middle_y = y.sum(-1) / n
         off = inside * (time - middle_t[..., None])

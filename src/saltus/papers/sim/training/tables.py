@@ -20,9 +20,7 @@ from saltus.papers.sim.training.learners import number_count
 from saltus.papers.sim.training.protocol import Protocol
 from saltus.papers.sim.world import draw, streams
 
-BLOCK = 8
-
-__all__ = ["of_points", "seed_bytes", "tables"]
+__all__ = ["of_points", "programs", "seed_bytes", "tables"]
 
 
 def tables(
@@ -40,12 +38,19 @@ def tables(
     `axes` [n, d, s], `nearest`, `discarded` [n] (see `world.Draw`), and `raw` [n, m], uniform numbers in
     (-1, 1) for the network at its start.
     """
-    # One block size for all networks, so that they share these programs.
-    block = BLOCK if jax.default_backend() == "cpu" else 512
+    # The block does not look at the network, so that all networks share these programs; one seed's points
+    # stay in a core's cache, and a few points would not be worth a call.
+    block = 1 if shape.world.size >= 1024 else 8
     draw_many = partial(run_many, runs=seeds, args=(numbers,), block=block, devices=devices)
-    found = draw_many(_data(_data_shape(shape), by_moments))
-    raw = draw_many(_raw(_bucket(number_count(shape))))
-    return {**found, "raw": raw[:, : number_count(shape)]}
+    data, raw = programs(shape, by_moments)
+    return {**draw_many(data), "raw": draw_many(raw)[:, : number_count(shape)]}
+
+
+def programs(
+    shape: Protocol, by_moments: bool
+) -> tuple[Callable[..., dict[str, jax.Array]], Callable[..., jax.Array]]:
+    """What draws a block's tables from its runs' numbers: all but `raw`, and `raw` (or more of it)."""
+    return _data(_data_shape(shape), by_moments), _raw(_bucket(number_count(shape)))
 
 
 def seed_bytes(shape: Protocol, by_moments: bool) -> int:
