@@ -64,33 +64,22 @@ def child(asked: argparse.Namespace) -> None:
 
     import saltus._jax  # noqa: F401
     from saltus.core.settings import resolve
-    from saltus.report.outcome import run
-    from saltus.report.views import write_views
+    from saltus.report.turns import in_turn
 
     ready = time.time()
-    rows: list[dict[str, Any]] = []
+    built, rows = [], []
     for info in chosen:
         has = {f.name for f in fields(info.cls)}
         given = {"seeds": asked.seeds} if "seeds" in has else {}
         if asked.reading and "reading" in has:
             given["reading"] = asked.reading
-        row: dict[str, Any] = {"id": info.id, "seeds": given.get("seeds")}
-        began = time.perf_counter()
-        try:
-            study = info.cls(**resolve(info.cls, given, info.id))
-            outcome = run(study, Path("store"))
-            row["compute_seconds"] = time.perf_counter() - began
-            began = time.perf_counter()
-            claims = outcome.claims
-            row["law_and_claims_seconds"] = time.perf_counter() - began
-            row |= {"claims": len(claims), "as_documented": outcome.as_documented}
-            began = time.perf_counter()
-            row["files"] = len(write_views(outcome))
-            row["draw_seconds"] = time.perf_counter() - began
-        except Exception as error:
-            row["failed"] = f"{type(error).__name__}: {str(error)[:160]}"
-        rows.append(row)
-        print(f"  {info.id}: {row.get('failed') or round(_sum(row), 1)}", file=sys.stderr, flush=True)
+        built.append(info.cls(**resolve(info.cls, given, info.id)))
+    for turn in in_turn(built, Path("store")):
+        row: dict[str, Any] = {"id": turn.outcome.info.id, "seeds": turn.outcome.settings.get("seeds")}
+        row |= {f"{name}_seconds": spent for name, spent in turn.seconds.items()}
+        row |= {"claims": len(turn.outcome.claims), "as_documented": turn.outcome.as_documented}
+        rows.append(row | {"files": len(turn.views)})
+        print(f"  {row['id']}: {_sum(row):.1f}", file=sys.stderr, flush=True)
     Path(asked.child).write_text(
         json.dumps({"import_seconds": ready - asked.began, "seeds": asked.seeds, "studies": rows})
     )
@@ -110,7 +99,7 @@ def show(found: dict[str, Any]) -> str:
         odd = "" if row["as_documented"] else "  a claim did not come out as documented"
         own = "" if row["seeds"] else "  (has no seeds)"
         lines.append(
-            f"{row['id']:14}{row['compute_seconds']:9.2f}{row['law_and_claims_seconds']:8.2f}"
+            f"{row['id']:14}{row['compute_seconds']:9.2f}{row['law_seconds']:8.2f}"
             f"{row['draw_seconds']:8.2f}{own}{odd}"
         )
     within = "within" if found["within_target"] else "OVER"

@@ -63,7 +63,7 @@ def main() -> int:
     options = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    options.add_argument("what", choices=("tutorial", "list", "sim"))
+    options.add_argument("what", choices=("tutorial", "list", *papers()))
     options.add_argument("stores", nargs="*", type=Path)
     options.add_argument("--draft", action="store_true")
     asked = options.parse_args()

@@ -119,26 +119,30 @@ def _from_file(name: str | None) -> dict[str, Any]:
 
 
 def _run_all(built: list[Any], args: Arguments) -> list[Outcome]:
-    from saltus.report.outcome import run as run_study
-    from saltus.report.views import write_views
+    from saltus.report.turns import in_turn
 
     show = Silent() if args.on("quiet") else for_stderr()
     outcomes = []
     began = time.monotonic()
-    for number, study in enumerate(built, 1):
-        info: Info = type(study).info
-        count = f"[{number}/{len(built)}] " if len(built) > 1 else ""
+
+    def before(number: int) -> None:
+        info: Info = type(built[number]).info
+        count = f"[{number + 1}/{len(built)}] " if len(built) > 1 else ""
         show.say(f"{count}{info.id}  {info.title}")
-        outcome = run_study(study, args.get("out") or store.DEFAULT, again=args.on("again"), show=show)
-        views = write_views(outcome, draw=not args.on("no-figure"))
+
+    draw = not args.on("no-figure")
+    out = args.get("out") or store.DEFAULT
+    for turn in in_turn(built, out, again=args.on("again"), draw=draw, show=show, before=before):
+        outcome, views = turn.outcome, turn.views
         outcomes.append(outcome)
         how = (
             f"computed in {clock(outcome.record.manifest['seconds'])}"
             if outcome.computed
             else "already there"
         )
-        show.say(f"  {how}: {views[0]}")
-        if not args.on("no-figure") and outcome.draws and len(views) == 1:
+        which = f"{outcome.info.id} " if len(built) > 1 else ""
+        show.say(f"  {which}{how}: {views[0]}")
+        if draw and outcome.draws and len(views) == 1:
             show.say("  not drawn: runs left the numbers too far for a figure")
         if args.on("json"):
             print(json.dumps(outcome.as_json(), allow_nan=False), flush=True)

@@ -26,18 +26,17 @@ def take(out: str | Path = store.DEFAULT) -> int:
 
     from rich.console import Console
 
-    from saltus.report.outcome import run
     from saltus.report.page import write_page
-    from saltus.report.views import write_views
+    from saltus.report.turns import in_turn
+
+    def before(number: int) -> None:
+        show.say(f"[{number + 1}/{len(stops)}] {stops[number].id}  {stops[number].title}")
 
     console = Console()
     outcomes = []
-    for number, info in enumerate(stops, 1):
-        show.say(f"[{number}/{len(stops)}] {info.id}  {info.title}")
-        outcome = run(info.cls(), out, show=show)
-        write_views(outcome)
-        outcomes.append(outcome)
-        console.print(outcome)
+    for turn in in_turn([info.cls() for info in stops], out, show=show, before=before):
+        outcomes.append(turn.outcome)
+        console.print(turn.outcome)
     page = write_page(outcomes, store.Store(out).root / "tour.html", "saltus: a tour")
     odd = sum(not o.as_documented for o in outcomes)
     works = ", ".join(registry.papers()[name].title for name in STOPS if name in registry.papers())

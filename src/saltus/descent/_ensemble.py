@@ -66,7 +66,7 @@ def run_many(
         raise BadInput("no devices to run on; leave devices=None to use every one there is")
 
     # Traced by the compiled function if there is one, which then has its trace already.
-    program = _program(block_fn, compiler_options) if compiled else block_fn
+    program: Any = _program(block_fn, compiler_options) if compiled else block_fn
     shape_of = program.eval_shape if compiled else partial(jax.eval_shape, block_fn)
     shapes = shape_of(jax.ShapeDtypeStruct((block,), jnp.int64), *args)
     _check_shapes(shapes, block, axis)
@@ -78,11 +78,12 @@ def run_many(
     padded = np.concatenate([index, np.full(blocks * block - total, index[-1])]).reshape(blocks, block)
     gathered = jax.tree.map(lambda leaf: np.empty((total, *_without(leaf.shape, axis)), leaf.dtype), shapes)
 
+    held = {device: jax.device_put(args, device) for device in dict.fromkeys(places)}
+
     def call(start: int, device: jax.Device) -> int:
-        held = jax.device_put(args, device)
         last = min(start + chunk, blocks)
         # Calls return before they are done, so the device has the next block when it finishes one.
-        out = [program(jax.device_put(padded[n], device), *held) for n in range(start, last)]
+        out = [program(jax.device_put(padded[n], device), *held[device]) for n in range(start, last)]
         for n, block_out in enumerate(out, start):
             into = slice(n * block, min((n + 1) * block, total))
 

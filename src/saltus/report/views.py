@@ -43,6 +43,7 @@ def drawn_bytes(outcome: Outcome, *kinds: str) -> list[bytes]:
                 held = io.BytesIO()
                 stamp = {"pdf": {"CreationDate": None}, "svg": {"Date": None}}.get(kind, {"Software": None})
                 figure.savefig(held, format=kind, metadata=stamp)
+                figure.set_layout_engine("none")  # laid out once, for every format
                 found.append(held.getvalue())
     except (ValueError, ArithmeticError, IndexError):
         if outcome.finite:

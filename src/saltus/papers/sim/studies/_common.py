@@ -99,7 +99,12 @@ def _train(study: Trained, case: Case, changes: dict[str, Any]) -> xarray.Datase
     # The untrained network at the centres and at 0 is all of its start that the theory needs.
     watch = np.concatenate([[mu], np.diag(mu), [[0.0, 0.0]]])
     seen = sim.training.train(
-        how, seeds=study.seeds, at=look_at(how.steps, study.looks), watch=watch, base=study.base
+        how,
+        seeds=study.seeds,
+        at=look_at(how.steps, study.looks),
+        watch=watch,
+        base=study.base,
+        train_loss=False,
     )
     offset = seen["output"][:, 0, 3]
     start = np.moveaxis(seen["output"][:, 0, 1:3] - offset[:, None], 1, -1) / np.asarray(mu)

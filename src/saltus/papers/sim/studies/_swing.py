@@ -35,7 +35,7 @@ def swing(how: Protocol, seeds: int, base: int, fine: int = 400) -> xarray.Datas
     """
     from saltus.papers.sim.law import descents
 
-    seen = sim.training.train(how, seeds=seeds, base=base)
+    seen = sim.training.train(how, seeds=seeds, base=base, train_loss=False)
     output, loss = seen["output"][:, :, 0], seen["loss_test"]
     mu = how.world.test_point()
     strong, weak = int(np.argmax(mu)), int(np.argmin(mu))

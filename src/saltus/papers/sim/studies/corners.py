@@ -93,7 +93,13 @@ class ComponentOrder:
         at = np.arange(self.epochs + 1) * how.steps_per_epoch
         with lab.progress("training") as tick:
             seen = sim.training.train(
-                how, seeds=self.seeds, at=at, watch=how.world.corners(), base=self.base, progress=tick
+                how,
+                seeds=self.seeds,
+                at=at,
+                watch=how.world.corners(),
+                base=self.base,
+                train_loss=False,
+                progress=tick,
             )
         bits = (how.world.corners() > 0).astype(int)
         return xr.Dataset(

@@ -245,9 +245,15 @@ def starts(
     """The U(0) [run, d, d'] that `evolve` would draw for these runs."""
     if start not in DRAWS:
         raise BadInput(f"start is uniform or gaussian; got {start!r}{nearest(start, DRAWS)}")
-    drawing = jax.jit(drawn, static_argnums=(0, 3, 4))
-    index = jnp.asarray(_index(runs))
-    return np.moveaxis(np.asarray(drawing(start, np.uint32(base), index, d, width or d, scale)), -1, 0)
+    index = _index(runs)
+    # Few lengths, hence few programs; a run's start is its own, however many are drawn.
+    padded = np.resize(index, 1 << max(5, (len(index) - 1).bit_length()))
+    found = np.asarray(_drawing(start, np.uint32(base), padded, d, width or d, np.float64(scale)))
+    return np.moveaxis(found[..., : len(index)], -1, 0)
+
+
+# Compiled twice as fast without XLA's own fusions on a CPU, where drawing takes no time beside compiling.
+_drawing = jax.jit(drawn, static_argnums=(0, 3, 4), compiler_options={"xla_cpu_use_fusion_emitters": False})
 
 
 def _index(runs: int | Sequence[int] | np.ndarray) -> np.ndarray:

@@ -24,6 +24,10 @@ def loop(shape: Protocol, path: str, train_loss: bool) -> Callable[..., dict[str
         index: jax.Array, numbers: dict[str, jax.Array], table: dict[str, jax.Array]
     ) -> dict[str, jax.Array]:
         rows = jax.tree.map(lambda a: a[index], table)
+        if len(index) == 1:
+            # Products of single matrices are quicker than of a batch of one.
+            seen = _one(shape, path, train_loss, jax.tree.map(lambda a: a[0], rows), numbers)
+            return jax.tree.map(lambda a: jnp.asarray(a)[None], seen)
         return jax.vmap(lambda row: _one(shape, path, train_loss, row, numbers))(rows)
 
     return block

@@ -14,9 +14,10 @@ from saltus.core.errors import BadInput
 from saltus.descent._ensemble import run_many
 from saltus.papers.sim.training.asked import check_memory, check_results, points_of, seeds_of, steps_of
 from saltus.papers.sim.training.engines import engine_of, on_device
+from saltus.papers.sim.training.learners import number_count
 from saltus.papers.sim.training.program import loop
 from saltus.papers.sim.training.protocol import Protocol
-from saltus.papers.sim.training.tables import seed_bytes, tables
+from saltus.papers.sim.training.tables import FEW_FUSIONS, seed_bytes, tables
 
 __all__ = ["PATHS", "train"]
 
@@ -115,6 +116,8 @@ def _on_host(
     """What is seen of all seeds, the tables of a group of them drawn before its training."""
     by_moments, places = path == "reduced" and not shape.nonlinear, workers()
     seen: list[dict[str, np.ndarray]] = []
+    # Compiling takes longer than training such a network, and larger ones would be slower.
+    small = by_moments and number_count(shape) <= 8192
     for group in _groups(seeds, block, seed_bytes(shape, by_moments)):
         table = tables(shape, by_moments, group, numbers, devices=places)
         after = partial(_report, progress, len(seeds), sum(len(s["nearest"]) for s in seen))
@@ -125,6 +128,7 @@ def _on_host(
             devices=places,
             args=(numbers, table),
             progress=after,
+            compiler_options=FEW_FUSIONS if small else (),
         )
         seen.append({**found, "nearest": table["nearest"], "discarded": table["discarded"]})
     return {name: np.concatenate([s[name] for s in seen]) for name in seen[0]}
