@@ -3,7 +3,7 @@
 
     python tools/make_docs.py tutorial           run docs/tutorial.md's blocks and write what they print
     python tools/make_docs.py list               the table of studies in README.md
-    python tools/make_docs.py sim STORE...       docs/sim.md, docs/sim-claims.md, docs/sim-figures.md
+    python tools/make_docs.py PAPER STORE...     docs/PAPER.md, docs/PAPER-claims.md, docs/PAPER-figures.md
     add --draft to do without records that are missing
 
 A page with numbers has its words in tools/pages/NAME.md; nobody types a number that a record holds.
@@ -27,6 +27,11 @@ from saltus.core.errors import BadInput  # noqa: E402
 MADE = "<!-- made by tools/make_docs.py: change tools/pages/{name} or the program, not this page -->\n"
 
 
+def papers() -> list[str]:
+    """The papers that have a page of words."""
+    return sorted(file.stem for file in (ROOT / "tools" / "pages").glob("*.md"))
+
+
 def tutorial() -> None:
     file = DOCS / "tutorial.md"
     text = file.read_text()
@@ -44,10 +49,10 @@ def paper(name: str, stores: list[Path], draft: bool) -> None:
     """The page in words, the table of every claim, and the gallery."""
     source = ROOT / "tools" / "pages" / f"{name}.md"
     words = source.read_text()
-    template.tags(words)
+    template.tags(words, name)
     found = records.collect(stores, draft=draft, paper=name)
     head = MADE.format(name=source.name)
-    (DOCS / f"{name}.md").write_text(head + template.fill(words, found, draft=draft))
+    (DOCS / f"{name}.md").write_text(head + template.fill(words, found, name, draft=draft))
     title = f"# {name}: every claim, with its number, interval and control\n\n"
     (DOCS / f"{name}-claims.md").write_text(head + title + claims.page(found))
     body, files = pictures.gallery(found, DOCS / "figures" / name)

@@ -22,7 +22,7 @@ def readings(info: Info) -> tuple[str, ...]:
     return READINGS if "reading" in _fields(info) else (PLAIN,)
 
 
-def collect(stores: Sequence[Path], *, draft: bool = False, paper: str = "sim") -> Found:
+def collect(stores: Sequence[Path], *, paper: str, draft: bool = False) -> Found:
     """Every study of a paper in every reading, from the best record that the stores hold of it.
 
     The best is one with default settings, at full scale if there is one, the newest of these. A draft also

@@ -25,25 +25,25 @@ FIELDS = ("value", "low", "high", "n", "threshold", "interval", "verdict", "says
 GAP = "(no record)"
 
 
-def tags(text: str) -> list[re.Match[str]]:
-    """Every tag; braces that are none are an error."""
+def tags(text: str, paper: str) -> list[re.Match[str]]:
+    """Every tag of a paper's page; braces that are none are an error."""
     found = list(TAG.finditer(text))
     if len(found) != text.count("{{"):
         rest = TAG.sub("", text)
         start = rest.index("{{")
         raise BadInput(f"not a tag: {rest[start : start + 60].splitlines()[0]}")
     for tag in found:
-        _check(tag)
+        _check(tag, paper)
     return found
 
 
-def fill(text: str, found: Found, *, draft: bool = False) -> str:
+def fill(text: str, found: Found, paper: str, *, draft: bool = False) -> str:
     """The text with every tag replaced; in a draft, what has no record yet says so."""
-    tags(text)
+    tags(text, paper)
 
     def one(tag: re.Match[str]) -> str:
         try:
-            return _value(tag, found)
+            return _value(tag, found, paper)
         except BadInput:
             if draft:
                 return GAP
@@ -52,22 +52,22 @@ def fill(text: str, found: Found, *, draft: bool = False) -> str:
     return TAG.sub(one, text)
 
 
-def _check(tag: re.Match[str]) -> None:
+def _check(tag: re.Match[str], paper: str) -> None:
     study, claim, field, _, _ = tag.groups()
     if study == "table":
         if field not in tables.TABLES or claim:
             raise BadInput(f"{tag[0]}: no table {field!r}")
-    elif f"sim/{study}" not in python.studies():
-        raise BadInput(f"{tag[0]}: no study sim/{study}")
+    elif f"{paper}/{study}" not in python.studies():
+        raise BadInput(f"{tag[0]}: no study {paper}/{study}")
     elif not claim or (claim != "settings" and field not in FIELDS):
         raise BadInput(f"{tag[0]}: write {{{{STUDY.CLAIM.FIELD}}}} with FIELD one of {', '.join(FIELDS)}")
 
 
-def _value(tag: re.Match[str], found: Found) -> str:
+def _value(tag: re.Match[str], found: Found, paper: str) -> str:
     study, claim_id, field, percent, reading = tag.groups()
     if study == "table":
         return tables.TABLES[field](found)
-    id = f"sim/{study}"
+    id = f"{paper}/{study}"
     info = python.studies()[id]
     key = (id, (reading or READINGS[0]) if readings(info) != (PLAIN,) else PLAIN)
     if key not in found:
