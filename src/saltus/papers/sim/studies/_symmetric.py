@@ -9,6 +9,7 @@ from saltus._lazy import np
 from saltus.core.errors import BadInput
 from saltus.core.settings import reading, setting
 from saltus.papers import sim
+from saltus.papers.sim.ranges import check_signals
 
 __all__ = ["DRAWN", "THETAS", "Symmetric"]
 
@@ -43,6 +44,7 @@ class Symmetric:
     def check(self) -> None:
         if len(self.sigma) != len(self.mu):
             raise BadInput(f"sigma needs one value per concept ({len(self.mu)}), not {len(self.sigma)}")
+        check_signals(self.mu, self.sigma)
         if self.s > self.dim:
             raise BadInput(
                 f"{self.s} concepts do not fit in dimension {self.dim}; dim must be at least {self.s}"
