@@ -27,7 +27,7 @@ class Symmetric:
     sigma: tuple[float, ...] = setting((0.05, 0.05), "standard deviation along each concept axis", low=0)
     dim: int = setting(3, "dimension d of the data", low=1, high=6)
     width: int = setting(0, "columns d' of U; 0 for as many as d", low=0)
-    scale: float = setting(0.2, "entries of U(0) are uniform between 0 and this", above=0)
+    scale: float = setting(0.2, "entries of U(0) are uniform between 0 and this", above=0, high=1e6)
     dynamics: str = setting(
         "flow", "flow of U, gd on U, or recursion D.2", choices=("flow", "gd", "recursion")
     )

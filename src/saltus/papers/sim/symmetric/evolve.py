@@ -10,7 +10,7 @@ import numpy as np
 
 from saltus._jax import jax, jnp, workers
 from saltus.core.errors import BadInput, nearest
-from saltus.descent._ensemble import run_many
+from saltus.descent._ensemble import host_memory, run_many
 from saltus.papers.sim.symmetric import kernel
 from saltus.papers.sim.symmetric.algebra import gram, loss_at, rates, training_loss
 from saltus.papers.sim.symmetric.starts import DRAWS, drawn
@@ -245,9 +245,17 @@ def starts(
     """The U(0) [run, d, d'] that `evolve` would draw for these runs."""
     if start not in DRAWS:
         raise BadInput(f"start is uniform or gaussian; got {start!r}{nearest(start, DRAWS)}")
+    number = int(runs) if isinstance(runs, int | np.integer) else len(runs)
+    # The starts as drawn and as handed on, where they end, and what is seen of them on the way.
+    need, free = 48 * number * d * ((width or d) + d), host_memory()
+    if need > free:
+        raise BadInput(
+            f"{number} starts need {need / 2**30:.3g} GiB of memory and {free / 2**30:.3g} GiB are free; "
+            "ask for fewer"
+        )
     drawing = jax.jit(drawn, static_argnums=(0, 3, 4))
-    index = jnp.asarray(_index(runs))
-    return np.moveaxis(np.asarray(drawing(start, np.uint32(base), index, d, width or d, scale)), -1, 0)
+    found = drawing(start, np.uint32(base), jnp.asarray(_index(runs)), d, width or d, scale)
+    return np.moveaxis(np.asarray(found), -1, 0)
 
 
 def _index(runs: int | Sequence[int] | np.ndarray) -> np.ndarray:
