@@ -99,6 +99,7 @@ def test_views_lie_beside_the_record(run: CLI) -> None:
         (["run"], "run needs a study"),
         (["run", "--all", "sim"], "leave out"),
         (["run", "FILE", "--rat", "1"], "no option --rat; did you mean rate?"),
+        (["run", "sim", "--sead", "3"], "none of these studies has an option --sead; did you mean seeds?"),
         (["run", "FILE", "--jso"], "did you mean json"),
         (["run", "FILE", "--run", "1"], "did you mean runs"),
         (["run", "FILE", "--rate"], "rate needs a value"),
@@ -179,6 +180,8 @@ BROKEN = {
     "x = 1": "registers no study",
     "import nothing_of_that_name": "ModuleNotFoundError",
     "import saltus\n@saltus.study('mine/x')\nclass X: pass": "put @dataclass",
+    "import saltus\n@saltus.study('../../mine')\nclass X: pass": "not a study's id",
+    "import saltus\n@saltus.study('mine')\nclass X: pass": "not a study's id",
     "\0": "could not be imported",
     "raise RecursionError": "RecursionError",
 }
@@ -201,6 +204,30 @@ def test_a_fault_in_a_users_study_is_told_with_its_line(cli: CLI, tmp_path: Path
     said = cli("run", file, "--out", tmp_path / "out", "--quiet")
     assert f"{file}, line 9: ZeroDivisionError" in said.refused()
     assert "Traceback" in cli("run", file, "--out", tmp_path / "out", "--debug").err
+
+
+@pytest.mark.parametrize(
+    ("run", "claims", "draw", "says"),
+    [
+        ("3", "()", "None", "run must return an xarray Dataset, not int"),
+        ("xr.Dataset()", "None", "None", "claims must yield claims, not NoneType"),
+        ("xr.Dataset()", "[3]", "None", "claims must yield claims, not int"),
+        ("xr.Dataset()", "()", "None", "draw must return a figure, not NoneType"),
+    ],
+)
+def test_a_users_study_that_gives_back_the_wrong_thing(
+    run: str, claims: str, draw: str, says: str, cli: CLI, tmp_path: Path
+) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text(
+        "from dataclasses import dataclass\nimport saltus\nimport xarray as xr\n\n\n"
+        f"@saltus.study('mine/{tmp_path.name}')\n@dataclass(frozen=True)\nclass Wrong:\n"
+        f"    def run(self):\n        return {run}\n\n"
+        f"    def claims(self, record, law):\n        return {claims}\n\n"
+        f"    def draw(self, record, law):\n        return {draw}\n"
+    )
+    said = cli("run", file, "--out", tmp_path / "out", "--quiet")
+    assert f"mine/{tmp_path.name}: {says}" in said.refused()
 
 
 def test_help_everywhere(cli: CLI, plain_file: Path) -> None:

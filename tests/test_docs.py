@@ -80,7 +80,7 @@ def commands(text: str) -> Iterator[list[str]]:
 
 
 def check(words: list[str]) -> None:
-    if not words or words[0] in ("--help", "--version"):
+    if not words or words[0] in ("--help", "--version", "..."):
         return
     command, *rest = words
     assert command in COMMANDS, f"there is no saltus {command}"

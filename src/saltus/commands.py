@@ -90,7 +90,12 @@ def _build(chosen: list[Info], args: Arguments) -> list[Any]:
                 close = settings.nearest(name, known).replace("_", "-")
                 close = close or "; its options are " + ", ".join(n.replace("_", "-") for n in known)
                 raise BadInput(f"{where} has no option --{name.replace('_', '-')}{close}")
-            raise BadInput(f"{where} has an option --{name.replace('_', '-')}")
+            known = {
+                *(n for info in chosen for n in settings.hints(info.cls)),
+                *(n.replace("-", "_") for n in RUN),
+            }
+            close = settings.nearest(name, sorted(known)).replace("_", "-")
+            raise BadInput(f"{where} has an option --{name.replace('_', '-')}{close}")
     built = []
     for info in chosen:
         mine = {n: v for n, v in given.items() if n in settings.hints(info.cls)}

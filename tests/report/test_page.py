@@ -147,5 +147,5 @@ def test_two_claims_of_one_name_are_a_mistake(
     outcome = saltus.run(Quick(), out=tmp_path)
     twice = list(outcome.claims) * 2
     monkeypatch.setattr(type(outcome.study), "claims", lambda *_: twice)
-    with pytest.raises(TypeError, match="share an id"):
+    with pytest.raises(BadInput, match="share an id"):
         _ = type(outcome)(outcome.study, outcome.record).claims

@@ -230,9 +230,7 @@ def _compute(study: Any, lab: Lab) -> xarray.Dataset:
     from saltus._lazy import xr
 
     if not isinstance(data, xr.Dataset):
-        raise TypeError(
-            f"{type(study).info.id}: run must return an xarray Dataset, not {type(data).__name__}"
-        )
+        raise BadInput(f"{type(study).info.id}: run must return an xarray Dataset, not {type(data).__name__}")
     return data
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import inspect
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
@@ -77,6 +78,8 @@ class Info:
         return (inspect.getdoc(self.cls) or self.id).strip().splitlines()[0]
 
 
+# An id is also a folder of the store, so it names one below it and nothing else.
+_ID = re.compile(r"\w[\w-]*(/\w[\w-]*)+", re.ASCII)
 _STUDIES: dict[str, Info] = {}
 _PAPERS: dict[str, Paper] = {}
 C = TypeVar("C", bound=type)
@@ -108,6 +111,11 @@ def study(
     sentence each. The class's constructor fills in the presets of the chosen reading or scale
     (`presets: ClassVar = {"reading": {"as-drawn": {...}}}`), checks every value, and calls `check()`.
     """
+
+    if not _ID.fullmatch(id):
+        raise BadInput(
+            f"{id!r} is not a study's id; write it like mine/features, in letters, digits, - and _"
+        )
 
     def register(cls: C) -> C:
         if not dataclasses.is_dataclass(cls):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -88,10 +88,14 @@ class Outcome:
     @cached_property
     def claims(self) -> Claims:
         with self._calm():
-            found = list(self.study.claims(self.data, self.law))
+            made = self.study.claims(self.data, self.law)
+            found = list(made) if isinstance(made, Iterable) else [made]
+        odd = [c for c in found if not isinstance(c, Claim)]
+        if odd:
+            raise BadInput(f"{self.info.id}: claims must yield claims, not {type(odd[0]).__name__}")
         names = [c.id for c in found]
         if len(set(names)) != len(names):
-            raise TypeError(f"{self.info.id}: two claims share an id: {names}")
+            raise BadInput(f"{self.info.id}: two claims share an id: {names}")
         return Claims(found)
 
     @property
@@ -107,7 +111,10 @@ class Outcome:
         from saltus.report.style import house_style
 
         with house_style(), self._calm():
-            return self.study.draw(self.data, self.law)
+            drawn = self.study.draw(self.data, self.law)
+        if not hasattr(drawn, "savefig"):
+            raise BadInput(f"{self.info.id}: draw must return a figure, not {type(drawn).__name__}")
+        return drawn
 
     @property
     def settings(self) -> dict[str, Any]:

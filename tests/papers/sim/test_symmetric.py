@@ -285,3 +285,9 @@ def test_shares_of_descents_and_of_divergence(world, power, shares, diverged, ne
     gd = evolve(a, mu, 512, how="gd", steps=horizon * 100, power=power, scale=scale)
     assert np.isinf(gd["diverged_step"]).all()
     assert (gd["train_rises"] == 0).all()
+
+
+def test_more_starts_than_there_is_memory_for_are_refused_before_they_are_drawn() -> None:
+    for runs in (10**12, range(10**12)):
+        with pytest.raises(BadInput, match=r"1000000000000 starts need .* GiB of memory"):
+            starts(runs, 3)

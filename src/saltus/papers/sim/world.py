@@ -12,6 +12,7 @@ import numpy as np
 
 from saltus._jax import jax, jnp
 from saltus.core.errors import BadInput, nearest
+from saltus.papers.sim.ranges import check_signals
 
 __all__ = ["READINGS", "Draw", "World", "check_reading", "draw", "streams"]
 
@@ -67,6 +68,7 @@ class World:
             raise BadInput(f"sigma must be one number or one per concept ({self.s}); got {len(spread)}")
         if any(x < 0 for x in spread):
             raise BadInput(f"sigma is a spread and cannot be negative; got {self.sigma}")
+        check_signals(self.mu, spread)
         set_(self, "sigma", spread if isinstance(self.sigma, Sequence | np.ndarray) else spread[0])
         for name, least in (("dim", 1), ("points", 1)):
             value = getattr(self, name)

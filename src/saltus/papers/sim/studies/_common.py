@@ -11,6 +11,7 @@ from saltus._lazy import np, xr
 from saltus.core.errors import BadInput
 from saltus.core.settings import reading, setting
 from saltus.papers import sim
+from saltus.papers.sim.ranges import check_batch
 
 if TYPE_CHECKING:
     import xarray
@@ -36,6 +37,9 @@ class Trained:
     seeds: int = setting(32, "runs of each setting", low=1)
     base: int = setting(0, "key that all seeds share", low=0, high=2**32 - 1)
     looks: int = setting(400, "steps recorded, evenly in the logarithm", low=20)
+
+    def check(self) -> None:
+        check_batch(self.batch, self.points, self.reading)
 
     def network(self) -> dict[str, Any]:
         """Fields of the protocol that this study sets besides the common ones."""

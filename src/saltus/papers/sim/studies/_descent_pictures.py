@@ -136,6 +136,9 @@ def plane(
             head = dict(arrowstyle="-|>", color=colour, mutation_scale=15, linewidth=0)
             ax.annotate("", xy=path[k] + 1e-2 * step / np.hypot(*step), xytext=path[k], arrowprops=head)
     ax.plot(*path[0], "o", color="black", markersize=4)
+    from matplotlib import patheffects
+
+    around = [patheffects.withStroke(linewidth=2.5, foreground="white")]  # paths may pass behind the words
     for point, words, shift in (
         ((mu[i], mu[j]), "x̂", (6, 4)),
         ((0, mu[j]), f"centre {j + 1}", (-4, -15)),
@@ -144,7 +147,9 @@ def plane(
         marker = "*" if words == "x̂" else "o"
         ax.plot(*point, marker, color="black", markersize=11 if marker == "*" else 9,
                 markerfacecolor="black" if marker == "*" else "none", zorder=5)  # fmt: skip
-        ax.annotate(words, point, textcoords="offset points", xytext=shift, fontsize=8)
+        ax.annotate(
+            words, point, textcoords="offset points", xytext=shift, fontsize=8, path_effects=around, zorder=6
+        )
     ax.set(xlabel=f"output along concept {i + 1}", ylabel=f"output along concept {j + 1}", aspect="equal")
     ax.set_xlim(-0.08 * mu[i], 1.25 * mu[i])
     ax.set_ylim(-0.08 * mu[j], 1.16 * mu[j])

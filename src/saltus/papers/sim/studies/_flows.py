@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from saltus._lazy import jax, jnp, np
+from saltus.papers.sim.ranges import check_signals
 
 __all__ = [
     "Learnt",
@@ -71,6 +72,7 @@ class Learnt:
 
 def moment(world: World) -> Any:
     """a_p = sigma_p^2 + mu_p^2 / s [s], the written second moment."""
+    check_signals(world.mu, world.sigma)
     return np.square(world.sigma) + np.square(world.mu) / len(world.mu)
 
 

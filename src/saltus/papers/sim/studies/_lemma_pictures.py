@@ -76,7 +76,7 @@ def _against_bound(ax: Any, record: xarray.Dataset, law: xarray.Dataset) -> None
         low, high = min(low, *shown), max(high, *shown)
         if (w <= 0).any() and np.isfinite(above).any():
             k = int(np.flatnonzero(w <= 0)[0]) - 1
-            near = dict(textcoords="offset points", xytext=(12, -14), fontsize=8, color=colour)
+            near = dict(textcoords="offset points", xytext=(12, -28), fontsize=8, color=colour)
             ax.annotate("$w_{11} < 0$", (t[k], above[k]), **near)
             ax.plot(t[k], above[k], "v", color=colour, markersize=6)
     figure.theory(ax, [0, 3 * saturated], [0, 0], label="lower bound of D.3")

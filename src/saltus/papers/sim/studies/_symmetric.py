@@ -9,6 +9,7 @@ from saltus._lazy import np
 from saltus.core.errors import BadInput
 from saltus.core.settings import reading, setting
 from saltus.papers import sim
+from saltus.papers.sim.ranges import check_signals
 
 __all__ = ["DRAWN", "THETAS", "Symmetric"]
 
@@ -26,7 +27,7 @@ class Symmetric:
     sigma: tuple[float, ...] = setting((0.05, 0.05), "standard deviation along each concept axis", low=0)
     dim: int = setting(3, "dimension d of the data", low=1, high=6)
     width: int = setting(0, "columns d' of U; 0 for as many as d", low=0)
-    scale: float = setting(0.2, "entries of U(0) are uniform between 0 and this", above=0)
+    scale: float = setting(0.2, "entries of U(0) are uniform between 0 and this", above=0, high=1e6)
     dynamics: str = setting(
         "flow", "flow of U, gd on U, or recursion D.2", choices=("flow", "gd", "recursion")
     )
@@ -43,6 +44,7 @@ class Symmetric:
     def check(self) -> None:
         if len(self.sigma) != len(self.mu):
             raise BadInput(f"sigma needs one value per concept ({len(self.mu)}), not {len(self.sigma)}")
+        check_signals(self.mu, self.sigma)
         if self.s > self.dim:
             raise BadInput(
                 f"{self.s} concepts do not fit in dimension {self.dim}; dim must be at least {self.s}"

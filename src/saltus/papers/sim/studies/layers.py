@@ -60,6 +60,7 @@ class TwoLayerPaths(Trained):
     activation: ClassVar[str] = "linear"
 
     def check(self) -> None:
+        super().check()
         if all(a == b for a, b in self.mu):
             raise BadInput("mu needs a pair of different signals, as in mu 1,2")
         if len(self.sigma_1) < 2 or list(self.sigma_1) != sorted(set(self.sigma_1)):

@@ -55,6 +55,7 @@ class OneLayerTheory(Trained):
     horizon: float = setting(4.0, "time the exact check covers", above=0)
 
     def check(self) -> None:
+        super().check()
         if len(set(self.mu)) < 2:
             raise BadInput("mu needs two pairs or more: the law of one is the control of the other")
 

@@ -85,6 +85,7 @@ class StrongerFirst(OneLayerPaths):
     sigma: float = setting(0.05, "spread of both clusters, in the unit of the reading", low=0)
 
     def check(self) -> None:
+        super().check()
         if all(a == b for a, b in self.mu):
             raise BadInput("mu needs a pair of different signals, as in mu 1,2")
 
@@ -168,6 +169,7 @@ class DiverseFirst(OneLayerPaths):
     presets: ClassVar = {"reading": {"as-drawn": {"sweep": (0.3, 0.5, 0.65, 0.8, 0.95, 1.1, 1.3)}}}
 
     def check(self) -> None:
+        super().check()
         if self.mu[1] <= self.mu[0]:
             raise BadInput("the second signal must be the stronger here, as in mu 1,2")
         if len(self.sigma_1) < 2 or list(self.sigma_1) != sorted(set(self.sigma_1)):

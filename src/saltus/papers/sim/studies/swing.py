@@ -13,6 +13,7 @@ from saltus.core.errors import BadInput
 from saltus.core.settings import Presets, reading, setting
 from saltus.core.study import study
 from saltus.papers import sim
+from saltus.papers.sim.ranges import check_batch, check_signals
 from saltus.papers.sim.studies._swing import difference, shallow, split_half, swing
 
 if TYPE_CHECKING:
@@ -57,8 +58,8 @@ class Deep:
             values = getattr(self, name)
             if list(values) != sorted(set(values)):
                 raise BadInput(f"{name} must ascend without repeats, like 2,64")
-        if self.batch > self.points * 2:
-            raise BadInput(f"a batch of {self.batch} needs as many points; there are {self.points * 2}")
+        check_signals(self.mu, self.sigma)
+        check_batch(self.batch, self.points, self.reading)
 
     def protocol(self, dim: int, width: int) -> Protocol:
         lr = self.lr_low if dim == self.dims[0] and len(self.dims) > 1 else self.lr

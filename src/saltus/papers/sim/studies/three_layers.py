@@ -13,6 +13,7 @@ from saltus.core.errors import BadInput
 from saltus.core.settings import Presets, reading, setting
 from saltus.core.study import study
 from saltus.papers import sim
+from saltus.papers.sim.ranges import check_batch, check_signals
 from saltus.papers.sim.studies._swing import difference, shallow, swing
 
 if TYPE_CHECKING:
@@ -58,8 +59,8 @@ class Small:
     def check(self) -> None:
         if len(self.sigma) != 2:
             raise BadInput("these paths lie in a plane: give two values for sigma")
-        if self.batch > self.points * 2:
-            raise BadInput(f"a batch of {self.batch} needs as many points; there are {self.points * 2}")
+        check_signals(sum(self.mu, ()), self.sigma)
+        check_batch(self.batch, self.points, self.reading)
 
     def protocol(self, mu: tuple[float, float], lr: float) -> Protocol:
         sizes: dict[str, Any] = dict(dim=self.dim, points=self.points, rotate=self.rotate)

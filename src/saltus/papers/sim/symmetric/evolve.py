@@ -10,7 +10,7 @@ import numpy as np
 
 from saltus._jax import jax, jnp, workers
 from saltus.core.errors import BadInput, nearest
-from saltus.descent._ensemble import run_many
+from saltus.descent._ensemble import host_memory, run_many
 from saltus.papers.sim.symmetric import kernel
 from saltus.papers.sim.symmetric.algebra import gram, loss_at, rates, training_loss
 from saltus.papers.sim.symmetric.starts import DRAWS, drawn
@@ -245,11 +245,19 @@ def starts(
     """The U(0) [run, d, d'] that `evolve` would draw for these runs."""
     if start not in DRAWS:
         raise BadInput(f"start is uniform or gaussian; got {start!r}{nearest(start, DRAWS)}")
+    number = int(runs) if isinstance(runs, int | np.integer) else len(runs)
+    # The starts as drawn and as handed on, where they end, and what is seen of them on the way.
+    need, free = 48 * number * d * ((width or d) + d), host_memory()
+    if need > free:
+        raise BadInput(
+            f"{number} starts need {need / 2**30:.3g} GiB of memory and {free / 2**30:.3g} GiB are free; "
+            "ask for fewer"
+        )
     index = _index(runs)
     # Few lengths, hence few programs; a run's start is its own, however many are drawn.
-    padded = np.resize(index, 1 << max(5, (len(index) - 1).bit_length()))
+    padded = np.resize(index, 1 << max(5, (number - 1).bit_length())) if number <= 2**14 else index
     found = np.asarray(_drawing(start, np.uint32(base), padded, d, width or d, np.float64(scale)))
-    return np.moveaxis(found[..., : len(index)], -1, 0)
+    return np.moveaxis(found[..., :number], -1, 0)
 
 
 # Compiled twice as fast without XLA's own fusions on a CPU, where drawing takes no time beside compiling.
