@@ -40,19 +40,19 @@ def _program(objective: Objective, max_steps: int) -> Any:
         return jnp.stack([v * g, u * g])
 
     @jax.jit
-    def go(y0: Any, times: Any, data: Any, rtol: Any) -> Any:
+    def go(y0: Any, times: Any, data: Any, rtol: Any, atol: Any) -> Any:
         # An absolute tolerance would hide everything below it, and dormant weights are all below it.
         return diffrax.diffeqsolve(
             diffrax.ODETerm(slope), diffrax.Dopri8(), 0.0, times[-1], None, y0, data,
             saveat=diffrax.SaveAt(ts=times), max_steps=max_steps, throw=False,
-            stepsize_controller=diffrax.PIDController(rtol=rtol, atol=0.0),
+            stepsize_controller=diffrax.PIDController(rtol=rtol, atol=atol),
         )  # fmt: skip
 
     return go
 
 
 def simulate(
-    problem: Problem, L: float, times: Any, *, rtol: float = 1e-10, max_steps: int = 100_000
+    problem: Problem, L: float, times: Any, *, rtol: float = 1e-10, atol: float = 0.0, max_steps: int = 100_000
 ) -> Direct:
     """The flow of u and v from exp(-L) (u0, v0), by an explicit solver of order 8 with relative tolerance only.
 
@@ -60,7 +60,7 @@ def simulate(
     """
     times = np.asarray(times, float)
     y0 = np.exp(-L) * np.stack([problem.u0, problem.v0])
-    found = _program(problem.objective, max_steps)(y0, jnp.asarray(times * L), problem.data, rtol)
+    found = _program(problem.objective, max_steps)(y0, jnp.asarray(times * L), problem.data, rtol, atol)
     u, v = np.moveaxis(np.asarray(found.ys), 1, 0)
     kept = y0[0] ** 2 - y0[1] ** 2
     drift = np.abs(u**2 - v**2 - kept).max(1) / (u**2 + v**2).max(1)

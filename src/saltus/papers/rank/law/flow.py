@@ -75,11 +75,10 @@ class Flow:
         inner = (t[:-1, None] + np.diff(t)[:, None] * np.linspace(0, 1, 5)[:-1]).ravel()
         times = np.concatenate([[after], inner[inner > after], t[-1:]])
         beyond = (self.products(times)[:, i] - level) * np.sign(level) >= 0
-        if not beyond.any():
+        rises = np.flatnonzero(beyond[1:] & ~beyond[:-1])
+        if not rises.size:
             return np.nan
-        first = int(np.argmax(beyond))
-        if first == 0:
-            return float(after)
+        first = int(rises[0]) + 1
         low, high = times[first - 1], times[first]
         for _ in range(60):
             middle = (low + high) / 2

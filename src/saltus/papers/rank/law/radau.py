@@ -55,9 +55,9 @@ class _State(NamedTuple):
     err_old: Any
     jac: Any
     fresh: Any  # whether jac was taken at y
+    wanting: Any  # whether it must be, before the next attempt
     inverse: Any  # of (mu / h - J), real and pair, for the h and J of now
     stale: Any  # whether inverse must be made anew
-    rejected: Any
     q: Any  # dense output of the last step [p, 3]
     h_q: Any
     status: Any
@@ -149,9 +149,8 @@ class Solver:
         zero, eye = jnp.zeros(()), jnp.eye(p)
         h = jnp.where(step > 0, step, 1e-2 / (1e-12 + jnp.max(jnp.abs(f))))
         return _State(
-            t=zero, y=y, f=f, h=h, h_old=zero, err_old=zero, jac=self.jac(y, args), fresh=jnp.asarray(True),
-            inverse=(eye, eye + 0j), stale=jnp.asarray(True), rejected=jnp.asarray(False),
-            q=jnp.zeros((p, 3)), h_q=jnp.ones(()), status=jnp.asarray(RUNNING), counts=jnp.asarray([1, 1, 0]),
+            t=zero, y=y, f=f, h=h, h_old=zero, err_old=zero, jac=jnp.zeros((p, p)), fresh=jnp.asarray(False),
+            wanting=jnp.asarray(True), inverse=(eye, eye + 0j), stale=jnp.asarray(True), q=jnp.zeros((p, 3)), h_q=jnp.ones(()), status=jnp.asarray(RUNNING), counts=jnp.asarray([1, 0, 0]),
             saved=jnp.asarray(0), ts=jnp.zeros(CHUNK), ys=jnp.zeros((CHUNK, p)), qs=jnp.zeros((CHUNK, p, 3)),
         )  # fmt: skip
 
@@ -168,6 +167,7 @@ def _chunk(solver: Solver, state: _State, args: Any, until: Any, tol: Any) -> _S
 def _attempt(solver: Solver, s: _State, args: Any, until: Any, tol: Any) -> _State:
     """One step tried: kept, or tried again with a fresh Jacobian or a smaller step."""
     rtol, atol = tol
+    s = jax.lax.cond(s.wanting, lambda s: _with_jacobian(solver, s, args), lambda s: s, s)
     wanted = jnp.minimum(s.h, until - s.t)
     stale = s.stale | (wanted != s.h)
     s = s._replace(h=wanted, inverse=jax.lax.cond(stale, _invert, lambda s: s.inverse, s._replace(h=wanted)))
@@ -184,7 +184,7 @@ def _attempt(solver: Solver, s: _State, args: Any, until: Any, tol: Any) -> _Sta
         return jax.lax.cond(
             s.fresh,
             lambda s: s._replace(h=s.h / 2, stale=jnp.asarray(True)),
-            lambda s: _with_jacobian(solver, s, args),
+            lambda s: s._replace(wanting=jnp.asarray(True)),
             s,
         )
 
@@ -194,11 +194,6 @@ def _attempt(solver: Solver, s: _State, args: Any, until: Any, tol: Any) -> _Sta
         error = s.inverse[0] @ (s.f + ZE)
         scale = atol + rtol * jnp.maximum(jnp.abs(s.y), jnp.abs(new))
         norm = _norm(error / scale)
-        norm = jax.lax.cond(
-            s.rejected & (norm > 1),
-            lambda: _norm(s.inverse[0] @ (solver.f(s.y + error, args) + ZE) / scale),
-            lambda: norm,
-        )
         norm = jnp.where(jnp.isfinite(norm), norm, 1e12)
         safety = 0.9 * (2 * _NEWTON + 1) / (2 * _NEWTON + iterations)
         known = (s.h_old > 0) & (s.err_old > 0)
@@ -207,7 +202,7 @@ def _attempt(solver: Solver, s: _State, args: Any, until: Any, tol: Any) -> _Sta
         return jax.lax.cond(
             norm > 1,
             lambda s: s._replace(
-                h=s.h * jnp.maximum(0.2, factor), stale=jnp.asarray(True), rejected=jnp.asarray(True)
+                h=s.h * jnp.maximum(0.2, factor), stale=jnp.asarray(True)
             ),
             lambda s: _keep(solver, s, args, until, Z, new, norm, jnp.minimum(10.0, factor), iterations, rate),
             s,
@@ -230,18 +225,17 @@ def _keep(
         status = jnp.where(solver.stop(new, f, args), STOPPED, status)
     slow = (iterations > 2) & (rate > 1e-3)
     same = ~slow & (factor < 1.2)
-    s = s._replace(
-        t=t, y=new, f=f, h_old=s.h, err_old=jnp.maximum(norm, 1e-10), q=q, h_q=s.h, rejected=jnp.asarray(False),
-        h=jnp.where(same, s.h, s.h * factor), stale=~same, fresh=jnp.asarray(False), status=status,
+    return s._replace(
+        t=t, y=new, f=f, h_old=s.h, err_old=jnp.maximum(norm, 1e-10), q=q, h_q=s.h,
+        h=jnp.where(same, s.h, s.h * factor), stale=~same, fresh=jnp.asarray(False), wanting=slow, status=status,
         counts=s.counts + jnp.asarray([1, 0, 0]), saved=s.saved + 1, ts=s.ts.at[s.saved].set(t),
         ys=s.ys.at[s.saved].set(new), qs=s.qs.at[s.saved].set(q),
     )  # fmt: skip
-    return jax.lax.cond(slow, lambda s: _with_jacobian(solver, s, args), lambda s: s, s)
 
 
 def _with_jacobian(solver: Solver, s: _State, args: Any) -> _State:
     return s._replace(
-        jac=solver.jac(s.y, args), fresh=jnp.asarray(True), stale=jnp.asarray(True),
+        jac=solver.jac(s.y, args), fresh=jnp.asarray(True), stale=jnp.asarray(True), wanting=jnp.asarray(False),
         counts=s.counts + jnp.asarray([0, 1, 0]),
     )  # fmt: skip
 
