@@ -28,7 +28,7 @@ def normals(seed: int, shape: tuple[int, ...]) -> Any:
         z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
         z ^= z >> np.uint64(31)
     uniform = ((z >> np.uint64(11)).astype(float) + 0.5) / 2.0**53
-    return np.asarray(jax.scipy.special.ndtri(uniform)).reshape(shape)
+    return np.array(jax.scipy.special.ndtri(uniform)).reshape(shape)
 
 
 @dataclass(frozen=True)

@@ -52,7 +52,13 @@ def _program(objective: Objective, max_steps: int) -> Any:
 
 
 def simulate(
-    problem: Problem, L: float, times: Any, *, rtol: float = 1e-10, atol: float = 0.0, max_steps: int = 100_000
+    problem: Problem,
+    L: float,
+    times: Any,
+    *,
+    rtol: float = 1e-10,
+    atol: float = 0.0,
+    max_steps: int = 100_000,
 ) -> Direct:
     """The flow of u and v from exp(-L) (u0, v0), by an explicit solver of order 8 with relative tolerance only.
 

@@ -75,10 +75,14 @@ class Staircase:
         ratio = ratio[np.isfinite(ratio)]
         return float(max(0.0, ratio.max())) if ratio.size else 0.0
 
-    def at(self, times: Any) -> Any:
-        """m [..., p] of the limit at rescaled times: constant between stages."""
-        T = self.stacked("T")
-        return self.stacked("m")[np.clip(np.searchsorted(T, np.asarray(times), side="right") - 1, 0, None)]
+    def at(self, times: Any, L: float = np.inf) -> Any:
+        """m [..., p] of the limit at rescaled times; with L, each step is late by C_k / L."""
+        T = self.stacked("T") + (0.0 if np.isinf(L) else self.stacked("C") / L)
+        T[0] = 0.0
+        # A stage that is due before the one in front of it is passed over.
+        due = np.minimum.accumulate(T[::-1])[::-1]
+        place = np.searchsorted(due, np.asarray(times), side="right") - 1
+        return self.stacked("m")[np.clip(place, 0, None)]
 
 
 def run(
@@ -152,7 +156,9 @@ def run(
         before = g
         m, g, H, left, gap = _arrive(problem, found_orbit, signs)
         signs = np.where(m != 0, signs, 0.0)
-        C, c = _constants(found_orbit, m, np.where(m != 0, 0.0, g), before, c, kappa, amplitude[winner], winner)
+        C, c = _constants(
+            found_orbit, m, np.where(m != 0, 0.0, g), before, c, kappa, amplitude[winner], winner
+        )
         counts = found_orbit.path.counts
         if tick is not None:
             tick(min(len(found), p), p)

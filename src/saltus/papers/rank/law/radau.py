@@ -177,7 +177,8 @@ def _attempt(solver: Solver, s: _State, args: Any, until: Any, tol: Any) -> _Sta
     scale = atol + rtol * jnp.abs(s.y)
     converged, iterations, Z, rate = _newton(solver.f, s, args, Z0, scale, rtol)
     s = s._replace(
-        counts=s.counts + jnp.asarray([3, 0, 0]) * iterations + jnp.asarray([0, 0, 1]), stale=jnp.asarray(False)
+        counts=s.counts + jnp.asarray([3, 0, 0]) * iterations + jnp.asarray([0, 0, 1]),
+        stale=jnp.asarray(False),
     )
 
     def failed(s: _State) -> _State:
@@ -201,10 +202,10 @@ def _attempt(solver: Solver, s: _State, args: Any, until: Any, tol: Any) -> _Sta
         factor = safety * jnp.minimum(1.0, ratio) * jnp.maximum(norm, 1e-12) ** -0.25
         return jax.lax.cond(
             norm > 1,
-            lambda s: s._replace(
-                h=s.h * jnp.maximum(0.2, factor), stale=jnp.asarray(True)
+            lambda s: s._replace(h=s.h * jnp.maximum(0.2, factor), stale=jnp.asarray(True)),
+            lambda s: _keep(
+                solver, s, args, until, Z, new, norm, jnp.minimum(10.0, factor), iterations, rate
             ),
-            lambda s: _keep(solver, s, args, until, Z, new, norm, jnp.minimum(10.0, factor), iterations, rate),
             s,
         )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from saltus._lazy import np
+from saltus.papers.rank.studies import _toys
 from saltus.report import figure
 
 if TYPE_CHECKING:
@@ -36,18 +37,25 @@ def staircase(study: StaircaseOverTraining, record: xarray.Dataset, law: xarray.
     figure.theory(axes[0, 1], [], [], label="Algorithm 1")
     axes[0, 1].set(xlabel="time / log(1/α)", ylabel="product u v", title="its products")
     axes[0, 1].legend(loc="upper left", fontsize=7)
-    counts = (record.stage >= 1) & (record.stage <= record["last"])
+    counts = _toys.counting(record)
     due, seen = (x.where(counts).values.ravel() for x in (law.due, record.half_rise))
     plain = record["T"].where(counts).values.ravel()
     axes[0, 2].axhline(0, color=figure.THEORY, linestyle=(0, (4, 2)), linewidth=1.1)
     for x, colour, label in ((plain, 4, "$T_k$"), (due, 2, "$T_k + C_k/L$")):
         axes[0, 2].plot(due, seen / x - 1, "o", markersize=3.5, color=figure.COLOURS[colour], label=label)
     axes[0, 2].set(
-        xscale="log", yscale="symlog", xlabel="due, $T_k + C_k/L$", ylabel="seen / said - 1", title="stage times"
+        xscale="log",
+        yscale="symlog",
+        xlabel="due, $T_k + C_k/L$",
+        ylabel="seen / said - 1",
+        title="stage times",
     )
     axes[0, 2].set_yscale("symlog", linthresh=1e-3)
+    axes[0, 2].set_ylim(-0.5, 0.5)
+    axes[0, 2].xaxis.set_major_formatter("{x:g}")
+    axes[0, 2].xaxis.set_minor_formatter("")
     axes[0, 2].legend(loc="lower right")
-    good = _share(abs(seen / due - 1) < 0.01)
+    good = _share(_toys.late(record.half_rise, law.due, counts) < 0.01)
     figure.finding(
         fig,
         f"From α = 10^-{study.power:g} training climbs Algorithm 1's staircase; {good:.0%} of the stages come "
@@ -58,4 +66,4 @@ def staircase(study: StaircaseOverTraining, record: xarray.Dataset, law: xarray.
 
 
 def _share(hits: Any) -> float:
-    return float(np.mean(hits[np.isfinite(hits)])) if np.size(hits) else float("nan")
+    return float(np.mean(hits)) if np.size(hits) else float("nan")

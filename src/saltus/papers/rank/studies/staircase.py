@@ -12,7 +12,7 @@ from saltus.core import claim, stats
 from saltus.core.settings import setting
 from saltus.core.study import study
 from saltus.papers.rank.studies import _toys
-from saltus.papers.rank.studies._toys import Toys
+from saltus.papers.rank.studies._toys import Toys, finite
 
 if TYPE_CHECKING:
     import xarray
@@ -33,7 +33,7 @@ LOOKS = 500
         "coordinates grow in the order of Algorithm 1 (control: a start of 0.1)",
         "they do so at T_k + C_k / log(1/alpha) (control: at T_k)",
         "in the middle of a plateau the network is at Algorithm 1's saddle (control: at the half-rise)",
-        "at most one coordinate is added from one plateau to the next (control: a start of 0.1)",
+        "of stages due apart one product rises at a time (control: a start of 0.1)",
         "saddles are stationary to rounding (control: what pulls the winner away)",
         "the flow in u and v is that in logarithms (control: an absolute tolerance)",
         "u^2 - v^2 is conserved (control: a thousandth of noise in the weights)",
@@ -56,7 +56,7 @@ class StaircaseOverTraining(Toys):
         return _toys.describe(
             data,
             half_rise_large=("half-rise from the control's start", "rescaled time"),
-            middle_large=("products u v of the control, at the same times over L", "1"),
+            at_rise_large=("products u v at the half-rise of the winner, from the control's start", "1"),
             at_rise=("products u v at the half-rise of the winner", "1"),
             apart=("largest difference of products: flow in u, v and in logarithms", "1"),
             apart_loose=("the same with an absolute tolerance of 1e-9", "1"),
@@ -71,16 +71,17 @@ class StaircaseOverTraining(Toys):
         until = _toys.horizon(found)
         flow = _toys.followed(toy, self.power, until, self.atol)
         control = _toys.followed(toy, self.large, until, self.atol)
-        rises = flow.half_rises(found.stages)
-        middle = middles(rises)
+        rises, rises_large = (x.half_rises(found.stages) for x in (flow, control))
+        middle = _toys.middles(rises)
         times = np.linspace(0.0, until, LOOKS)
         cut = np.where(np.isfinite(middle), middle, 0.0)
         stage, plateau = np.arange(1, len(found.stages)), np.arange(1, len(found.stages) - 1)
         data = xr.Dataset(
             {
                 "half_rise": ("stage", rises),
-                "half_rise_large": ("stage", control.half_rises(found.stages)),
+                "half_rise_large": ("stage", rises_large),
                 "at_rise": (("stage", "coordinate"), flow.products(np.nan_to_num(rises))),
+                "at_rise_large": (("stage", "coordinate"), control.products(np.nan_to_num(rises_large))),
             },
             coords={"stage": stage},
         )
@@ -88,7 +89,6 @@ class StaircaseOverTraining(Toys):
             xr.Dataset(
                 {
                     "middle": (("stage", "coordinate"), flow.products(cut)),
-                    "middle_large": (("stage", "coordinate"), control.products(cut)),
                 },
                 coords={"stage": plateau},
             ),
@@ -129,43 +129,30 @@ class StaircaseOverTraining(Toys):
         """The limit's products and loss at the looks of the record, and when stages are due at this alpha."""
         from saltus.papers.rank.law.flow import log_inverse
 
-        L = log_inverse(self.power)
-        rows = []
-        for r in range(record.sizes["run"]):
-            one = record.isel(run=r)
-            T = one.T.values
-            place = np.searchsorted(T[np.isfinite(T)], one.time.values, side="right") - 1
-            rows.append(one[["saddle", "level"]].isel(stage=xr.DataArray(place, dims="look")).drop_vars("stage"))
-        found = xr.concat(rows, "run").rename(saddle="products", level="loss")
-        found["due"] = record["T"] + record.C / L
+        found = _toys.limit(record)
+        found["due"] = record["T"] + record.C / log_inverse(self.power)
         found["due"].attrs.update(long_name="T_k + C_k / log(1/alpha)", units="rescaled time")
-        found["products"].attrs.update(long_name="products u v of the limit", units="1")
-        found["loss"].attrs.update(long_name="loss of the limit", units="1")
         return found
 
     def claims(self, record: xarray.Dataset, law: xarray.Dataset) -> Iterator[Claim]:
-        stage = record.stage
-        counts = (stage >= 1) & (stage <= record["last"])
-        small, large = (_toys.settled(record, power) for power in (self.power, self.large))
+        stage, counts = record.stage, _toys.counting(record)
+        small, large = (_toys.settled(record, power, counts) for power in (self.power, self.large))
         yield claim.above(
             "order",
-            "Stages that Algorithm 1 tells apart at this α, by T_k + C_k/L, come in its order (share of pairs).",
-            stats.share(in_order(record.half_rise, counts)[small]),
+            "Stages that come apart at this α, by T_k + C_k/L, come in the order of Algorithm 1 (share of pairs).",
+            stats.share(_toys.in_order(record.half_rise, counts)[small]),
             0.9,
             control=(
-                f"pairs it does not tell apart at α = 10^-{self.large:g}",
-                stats.share(in_order(record.half_rise_large, counts)[~large]),
+                f"pairs that do not at α = 10^-{self.large:g}",
+                stats.share(_toys.in_order(record.half_rise_large, counts)[~large]),
             ),
         )
-        due = law.due.where(counts)
-        off = abs(record.half_rise / due - 1).values[counts.transpose("run", "stage").values]
-        plain = abs(record.half_rise / record["T"] - 1).transpose("run", "stage").values
         yield claim.below(
             "times",
             "A stage comes at T_k + C_k/L (relative error, median over stages).",
-            stats.median(np.nan_to_num(off, nan=np.inf) if np.isinf(off).any() else off[np.isfinite(off)]),
+            stats.median(_toys.late(record.half_rise, law.due, counts)),
             0.01,
-            control=("T_k alone", stats.median(_finite(plain[counts.transpose("run", "stage").values]))),
+            control=("T_k alone", stats.median(_toys.late(record.half_rise, record["T"], counts))),
         )
         inner = (stage >= 1) & (stage < record["last"]) & np.isfinite(record.middle).all("coordinate")
         there = abs(record.middle - record.saddle).max("coordinate").where(inner)
@@ -173,27 +160,27 @@ class StaircaseOverTraining(Toys):
         yield claim.below(
             "plateaus",
             "In the middle of a plateau no product is far from the saddle's (distance, median over plateaus).",
-            stats.median(_finite(there.values)),
+            stats.median(finite(there.values)),
             0.02,
-            control=("at the half-rise", stats.median(_finite(rising.values))),
+            control=("at the half-rise", stats.median(finite(rising.values))),
         )
         yield claim.above(
             "one-at-a-time",
-            "From one plateau to the next at most one product is added (share of plateaus).",
-            stats.share(steps_of_one(record.middle.where(inner))),
+            "Of two stages due 6 time constants apart the second is below 10% when the first is half risen (share "
+            "of pairs).",
+            stats.share(_toys.early(record, record.at_rise, self.power, counts, 6.0) < 0.1),
             0.9,
             control=(
-                f"from α = 10^-{self.large:g}",
-                stats.share(steps_of_one(record.middle_large.where(inner))),
+                f"all pairs, α = 10^-{self.large:g}",
+                stats.share(_toys.early(record, record.at_rise_large, self.large, counts, -np.inf) < 0.1),
             ),
         )
-        pulls = (1 / record.wait).where(np.isfinite(record.wait))
         yield claim.below(
             "saddles",
             "Algorithm 1's saddles are stationary (gradient on the support, largest of all stages).",
-            stats.worst(_finite(record.residual.values)),
+            stats.worst(finite(record.residual.values)),
             1e-10,
-            control=("the winner's", stats.worst(_finite(pulls.values))),
+            control=("the winner's", stats.worst(finite(record.rate.values))),
         )
         stays = (record.left.where(stage <= record["last"]).fillna(0).sum("stage") == 0).values
         yield claim.below(
@@ -215,31 +202,3 @@ class StaircaseOverTraining(Toys):
         from saltus.papers.rank.studies import _staircase_pictures
 
         return _staircase_pictures.staircase(self, record, law)
-
-
-def middles(rises: Any) -> Any:
-    """The middle of each plateau between two half-rises [K - 1]."""
-    return (rises[1:] + rises[:-1]) / 2
-
-
-def in_order(rises: Any, counts: Any) -> Any:
-    """Whether each stage that counts comes after the one before it [pairs]; one that never comes does not."""
-    later = rises.transpose("run", "stage").values
-    used = counts.transpose("run", "stage").values
-    pairs = used[:, 1:] & used[:, :-1]
-    with np.errstate(invalid="ignore"):
-        return (np.diff(later, axis=1) > 0)[pairs]
-
-
-def steps_of_one(middle: Any, grown: float = 1e-2) -> Any:
-    """Whether at most one product of more than `grown` is added from one plateau to the next [pairs]."""
-    values = middle.transpose("run", "stage", "coordinate").values
-    on = abs(values) > grown
-    known = np.isfinite(values).all(2)
-    added = (on[:, 1:] & ~on[:, :-1]).sum(2)
-    return (added <= 1)[known[:, 1:] & known[:, :-1]]
-
-
-def _finite(values: Any) -> Any:
-    values = np.asarray(values, float).ravel()
-    return values[np.isfinite(values)]

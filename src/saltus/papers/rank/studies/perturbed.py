@@ -1,0 +1,278 @@
+"""Training pushed off its path and let go: figures 3, 10 and 11."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from saltus._lazy import np, xr
+from saltus.core import claim, stats
+from saltus.core.errors import BadInput
+from saltus.core.settings import setting
+from saltus.core.study import study
+from saltus.papers.rank.studies import _toys
+from saltus.papers.rank.studies._toys import Toys
+
+if TYPE_CHECKING:
+    import xarray
+    from matplotlib.figure import Figure
+
+    from saltus.core.claim import Claim
+    from saltus.core.lab import Lab
+
+LOOKS = 61
+BACK = 0.02  # largest difference of a product at which a run counts as back
+ROOM = 12.0  # time constants of the next coordinate that a plateau must still have
+CODES = {"random": 0, "transition": 1, "new": 2}
+WHY = (
+    "noise on u and on v apart moves u² - v², which the flow keeps: products come back, and the weights are then on "
+    "another hyperbola"
+)
+RANDOM = (
+    "pushed at a random time, products come back (control: dormant coordinates pushed as well)",
+    "pushed in the middle of a transition, they come back too (control: the same)",
+    "the weights themselves come back (control: the same)",
+)
+NEW = ("pushed where a coordinate becomes large, products end where they would (control: the same)",)
+
+
+@dataclass(frozen=True)
+class Perturbed(Toys):
+    """Pushes of the flow from alpha = 10^-power, and the time it has to come back."""
+
+    power: float = setting(32.0, "training starts at alpha = 10^-power", above=0.3, high=150)
+    pushes: int = setting(8, "pushes of each kind and teacher", low=1, high=1000)
+    spread: float = setting(0.05, "standard deviation of a push at a random time", above=0, high=10)
+    small: float = setting(
+        0.01, "standard deviation of a push where a coordinate becomes large", above=0, high=10
+    )
+    large: float = setting(1e-5, "weights above this are pushed", above=0, high=1)
+    duration: float = setting(30.0, "time to come back after a random time, not rescaled", above=0)
+
+    kinds: ClassVar[tuple[str, ...]] = ("random", "new")
+
+    def check(self) -> None:
+        if self.duration > 1e5:
+            raise BadInput(f"duration is in units of unrescaled time; at most 1e5, not {self.duration:g}")
+
+    def run(self, lab: Lab) -> xarray.Dataset:
+        parts = {f"teacher {r}": partial(self.one, r) for r in range(self.teachers)}
+        data = xr.concat(lab.keep_all(parts, "teachers"), "run", join="outer")
+        data = data.assign_coords(run=np.arange(self.teachers))
+        return _toys.describe(
+            data,
+            moment=("when the weights are pushed", "rescaled time"),
+            duration=("time to come back", "time, not rescaled"),
+            scored=("whether the plateau has room to come back in", "1"),
+            off=("largest difference of a product from the path not pushed", "1"),
+            kind=("0 at a random time, 1 mid-transition, 2 where a coordinate becomes large", "1"),
+            all=("whether dormant coordinates were pushed as well", "1"),
+            push=("number of the push", "1"),
+            off_weights=("largest difference of |u| or |v| at the end", "1"),
+            pushed=("products u v after the push", "1"),
+            plain=("products u v without it", "1"),
+            share=("time since the push over all of it", "1"),
+        )
+
+    def one(self, run: int) -> xarray.Dataset:
+        """One teacher: every push, and its control with dormant coordinates pushed as well."""
+        from saltus.papers.rank.world import normals
+
+        toy = self.toy(run)
+        found = _toys.counted(toy, self.learnt)
+        flow = _toys.followed(toy, self.power, _toys.horizon(found), self.atol)
+        rises = flow.half_rises(found.stages)
+        cases: list[tuple[str, float, float, bool]] = []
+        if "random" in self.kinds:
+            cases += self.random_cases(toy, found, rises, flow)
+        if "new" in self.kinds:
+            cases += self.new_cases(found, rises, flow)
+        rows = []
+        for number, (kind, when, lasts, scored) in enumerate(cases):
+            noise = normals(20_000 + 1000 * toy.run + number, (2, flow.problem.size))
+            noise *= self.small if kind == "new" else self.spread
+            for everything in (False, True):
+                made = self.push(flow, when, lasts, noise, everything)
+                facts = dict(kind=CODES[kind], moment=when, duration=lasts, scored=scored, all=everything)
+                rows.append(made.assign({name: float(value) for name, value in facts.items()}))
+        return xr.concat(rows, "push").assign_coords(push=np.arange(len(rows)))
+
+    def random_cases(
+        self, toy: Any, found: Any, rises: Any, flow: Any
+    ) -> list[tuple[str, float, float, bool]]:
+        """Random times in a plateau, and in the middle of transitions."""
+        from statistics import NormalDist
+
+        from saltus.papers.rank.world import normals
+
+        good = np.isfinite(rises)
+        span = (float(rises[good].min()), flow.until) if good.any() else (0.0, flow.until)
+        at = [NormalDist().cdf(float(z)) for z in normals(30_000 + toy.run, (self.pushes,))]
+        times = [span[0] + x * (span[1] - span[0]) for x in at]
+        random = [("random", t, self.duration, self.room(t, found, rises, flow)) for t in times]
+        every = np.flatnonzero(good)[:: max(1, int(good.sum()) // self.pushes)][: self.pushes]
+        middle = [
+            ("transition", float(rises[k]), self.duration, self.room(float(rises[k]), found, rises, flow))
+            for k in every
+        ]
+        return random + middle
+
+    def room(self, when: float, found: Any, rises: Any, flow: Any) -> bool:
+        """Whether the next stage is further off than the time to come back and what may move it (O(1) / g)."""
+        later = [k for k, t in enumerate(rises) if t > when + 1e-12 or not np.isfinite(t)]
+        if not later:
+            return True
+        k = later[0]
+        stage = found.stages[k]
+        rate = abs(float(stage.g[stage.winner]))
+        return bool(not np.isfinite(rises[k]) or (rises[k] - when) * flow.L > self.duration + ROOM / rate)
+
+    def new_cases(self, found: Any, rises: Any, flow: Any) -> list[tuple[str, float, float, bool]]:
+        """Where the winner of a stage first becomes large; scored in the middle of its new plateau."""
+        cases = []
+        times = np.linspace(0.0, flow.until, 20_000)
+        size = flow.size(times)
+        for k in range(len(rises) - 1):
+            i = found.stages[k].winner
+            big = size[:, i] > np.log(self.large)
+            if not (np.isfinite(rises[k : k + 2]).all() and big.any() and rises[k + 1] > rises[k]):
+                continue
+            when = float(times[np.argmax(big)])
+            end = (rises[k] + rises[k + 1]) / 2
+            following = found.stages[k + 1]
+            rate = abs(float(following.g[following.winner]))
+            roomy = (rises[k + 1] - rises[k]) * flow.L > 2 * ROOM / rate
+            if end > when:
+                cases.append(("new", when, float((end - when) * flow.L), bool(roomy)))
+        return cases[: self.pushes]
+
+    def push(self, flow: Any, when: float, lasts: float, noise: Any, everything: bool) -> xarray.Dataset:
+        """The path after a push of the large weights, or of all."""
+        from saltus.papers.rank.law.flow import onward
+
+        u, v = flow.weights(when)
+        chosen = everything | (np.maximum(abs(u), abs(v)) > self.large)
+        up, vp = u + chosen * noise[0], v + chosen * noise[1]
+        # Where nothing was pushed the logarithms are kept: u - v is far below what u and v resolve.
+        P, Q = flow.logs(when)
+        P = np.where(chosen, np.log(abs(up + vp)), P)
+        Q = np.where(chosen, np.log(abs(up - vp)), Q)
+        after = onward(flow.problem, P, P + Q, lasts, flow.L, atol=self.atol)
+        share = np.linspace(0.0, 1.0, LOOKS)
+        there = np.minimum(share * lasts / flow.L, after.until)
+        pushed = after.products(there)
+        plain = _later(flow, when + there, self.atol)
+        ours, theirs = after.logs(there[-1]), flow.logs(min(when + there[-1], flow.until))
+        weights = max(float(np.abs(w).max()) for w in _weight_gaps(ours, theirs))
+        return xr.Dataset(
+            {
+                "off": ("look", abs(pushed - plain).max(1)),
+                "off_weights": ((), weights),
+                "pushed": (("look", "coordinate"), pushed),
+                "plain": (("look", "coordinate"), plain),
+            },
+            coords={"look": share},
+        ).rename(look="share")
+
+    def claims(self, record: xarray.Dataset, law: None) -> Iterator[Claim]:
+        back = (record.off.isel(share=-1) < BACK).values
+        scored, everything = record.scored.values == 1, record["all"].values == 1
+        kind = record.kind.values
+        weights = (record.off_weights < BACK).values
+
+        def pair(hits: Any, name: str) -> tuple[Any, Any]:
+            chosen = scored & (kind == CODES[name])
+            return stats.share(hits[chosen & ~everything]), stats.share(hits[chosen & everything])
+
+        if "random" in self.kinds:
+            seen, control = pair(back, "random")
+            yield claim.above(
+                "returns",
+                f"Pushed by {self.spread:g} at a random time, all products are back to {BACK:g} after "
+                f"{self.duration:g} (share of pushes with room before the next stage).",
+                seen,
+                0.9,
+                control=("all coordinates pushed, dormant ones too", control),
+            )
+            seen, control = pair(back, "transition")
+            yield claim.above(
+                "returns-in-transition",
+                "Pushed in the middle of a transition, they are back as well (share).",
+                seen,
+                0.9,
+                control=("all coordinates pushed, dormant ones too", control),
+            )
+            seen, control = pair(weights, "random")
+            yield claim.above(
+                "weights-return",
+                "The weights u and v themselves are back (share).",
+                seen,
+                0.9,
+                control=("all coordinates pushed, dormant ones too", control),
+                expected=False,
+                because=WHY,
+            )
+        if "new" in self.kinds:
+            seen, control = pair(back, "new")
+            yield claim.above(
+                "same-end",
+                f"Pushed by {self.small:g} where a coordinate passes {self.large:g}, products are where they would "
+                "have been in the middle of its plateau (share of plateaus with room).",
+                seen,
+                0.9,
+                control=("all coordinates pushed, dormant ones too", control),
+            )
+
+    def law(self, record: xarray.Dataset) -> None:
+        return None
+
+    def draw(self, record: xarray.Dataset, law: None) -> Figure:
+        from saltus.papers.rank.studies import _perturbed_pictures
+
+        return _perturbed_pictures.pushes(self, record)
+
+
+def _later(flow: Any, times: Any, atol: float) -> Any:
+    """Products of the path that was not pushed, also beyond where it was followed to."""
+    from saltus.papers.rank.law.flow import onward
+
+    inside = times <= flow.until
+    values = flow.products(np.minimum(times, flow.until))
+    if not inside.all():
+        P, _ = flow.logs(flow.until)
+        more = onward(flow.problem, P, flow.K, (times[-1] - flow.until) * flow.L, flow.L, atol=atol)
+        values[~inside] = more.products(times[~inside] - flow.until)
+    return values
+
+
+def _weight_gaps(ours: Any, theirs: Any) -> list[Any]:
+    """Differences of the larger and of the smaller of |u|, |v|, from log |u + v| and log |u - v|."""
+    both = [(np.exp(P), np.exp(Q)) for P, Q in (ours, theirs)]
+    return [(both[0][0] + s * both[0][1]) / 2 - (both[1][0] + s * both[1][1]) / 2 for s in (1, -1)]
+
+
+COST = "under a minute on two cores; --scale paper: minutes"
+
+
+@study("rank/fig3", cites="boixadsera2023rank", figure="3", cost=COST, checks=RANDOM + NEW)
+@dataclass(frozen=True)
+class Assumptions44And45(Perturbed):
+    """Pushed off a plateau or at the start of a transition, products come back; the weights cannot."""
+
+
+@study("rank/fig10", cites="boixadsera2023rank", figure="10", cost=COST, checks=RANDOM)
+@dataclass(frozen=True)
+class RandomTimes(Perturbed):
+    """Pushed at random times, products come back to their path, unless dormant coordinates are pushed too."""
+
+    kinds: ClassVar[tuple[str, ...]] = ("random",)
+
+
+@study("rank/fig11", cites="boixadsera2023rank", figure="11", cost=COST, checks=NEW)
+@dataclass(frozen=True)
+class NewCoordinates(Perturbed):
+    """Pushed where a coordinate becomes large, training is early or late, and ends at the same saddle."""
+
+    kinds: ClassVar[tuple[str, ...]] = ("new",)
