@@ -9,7 +9,7 @@ from typing import Any
 from saltus._jax import jax, jnp
 from saltus.papers.rank.law.objective import Objective
 
-__all__ = ["HeadLoss", "Transformer", "attention", "head", "head_data"]
+__all__ = ["HeadLoss", "Transformer", "TransformerLoss", "attention", "head", "head_data"]
 
 
 def attention(Z: Any, a: Any, c: Any) -> Any:
@@ -61,7 +61,8 @@ class Transformer:
 
     The parameters are m [L, H, 2, d] flattened: for every layer and head a = w_K w_Q, then c = w_V w_O.
 
-    **Arguments:** `up`, `down` of the feed-forward layers are given to `apply` as `frozen` [L, 2, d, hidden].
+    **Arguments:** `activation`: twice differentiable; W_A, W_B of the feed-forward layers are given to `apply` as
+    `frozen` [L, 2, d, hidden].
     """
 
     dim: int
@@ -97,7 +98,11 @@ class TransformerLoss(Objective):
 
     model: Transformer
 
+    def outputs(self, m: Any, X: Any, frozen: Any) -> Any:
+        """Z_L [N, n, d] of samples X [N, n, d]."""
+        return jax.vmap(lambda x: self.model.apply(m, x, frozen))(X)
+
     def value(self, m: Any, data: Any) -> Any:
         X, Y, frozen = data
-        out = jax.vmap(lambda x: self.model.apply(m, x, frozen))(X)
+        out = self.outputs(m, X, frozen)
         return 0.5 * jnp.mean(jnp.sum((out - Y) ** 2, axis=-1))

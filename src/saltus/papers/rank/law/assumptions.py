@@ -101,6 +101,15 @@ def restarted(
     m = np.where(on, signs * u**2, 0.0)
     g = problem_pull(problem, stage.m)
     end = orbit.follow(
-        problem.objective, problem.data, m, on, signs, np.where(stage.support, 0.0, g), atol=atol, max_steps=2000
+        problem.objective,
+        problem.data,
+        m,
+        on,
+        signs,
+        np.where(stage.support, 0.0, g),
+        atol=atol,
+        max_steps=2000,
     ).end
-    return float(np.abs(np.sign(end) * np.sqrt(np.abs(end)) - np.sign(after.m) * np.sqrt(np.abs(after.m))).max())
+    return float(
+        np.abs(np.sign(end) * np.sqrt(np.abs(end)) - np.sign(after.m) * np.sqrt(np.abs(after.m))).max()
+    )

@@ -56,7 +56,8 @@ class Stage:
 
 @dataclass(frozen=True)
 class Staircase:
-    """All stages found; `end` says why there are no more: `no winner`, `stages`, `time`, or `did not settle`."""
+    """All stages found; `end` says why there are no more: `no winner`, `stages`, `time`, `enough`, or `did not
+    settle`."""
 
     stages: tuple[Stage, ...]
     end: str
@@ -90,6 +91,7 @@ def run(
     *,
     stages: int | None = None,
     until: float = np.inf,
+    enough: float = 0.0,
     printed_base: bool = False,
     ties: str = "together",
     atol: float = 1e-7,
@@ -98,7 +100,8 @@ def run(
     """Algorithm 1 from theta^0 = 0.
 
     **Arguments:** `stages`: at most so many (every coordinate may come and go, so the default is 4 p); `until`:
-    rescaled time after which no stage begins; `printed_base`: b^0 = 0, as the algorithm's box has it, for 1 as in
+    rescaled time after which no stage begins; `enough`: it is enough when so much of the loss at 0 is left, at
+    most; `printed_base`: b^0 = 0, as the algorithm's box has it, for 1 as in
     its proof; `ties`: `together` activates all winners of a tie at once, `lowest` the one with the lowest index,
     the others at once after it.
     """
@@ -136,8 +139,9 @@ def run(
         found.append(
             Stage(**made, winner=winner, sign=s, wait=float(wait[winner]), runner_up=runner, tied=tied)
         )
-        if k == most or T + wait[winner] > until:
-            end = "stages" if k == most else "time"
+        learnt = found[-1].loss <= enough * found[0].loss
+        if k == most or learnt or T + wait[winner] > until:
+            end = "stages" if k == most else "enough" if learnt else "time"
             break
         step = wait[winner]
         T, b = T + step, np.clip(b - g * step, 0.0, 2.0)

@@ -25,7 +25,9 @@ def assumptions(study: Assumptions, record: xarray.Dataset, law: xarray.Dataset)
     for r in range(record.sizes["run"]):
         gaps = finite(record.gap_winner.isel(run=r).values)
         L = float(record.least_log.isel(run=r))
-        axes[0, 0].plot(np.maximum(gaps.min(initial=np.inf), 1e-4), max(L, 1.0), "o", color=figure.COLOURS[r % 6])
+        axes[0, 0].plot(
+            np.maximum(gaps.min(initial=np.inf), 1e-4), max(L, 1.0), "o", color=figure.COLOURS[r % 6]
+        )
     axes[0, 0].axhline(32 * np.log(10), color=figure.MUTED, linewidth=0.9)
     axes[0, 0].annotate(
         "α = $10^{-32}$", (0.02, 32 * np.log(10)), xycoords=("axes fraction", "data"), xytext=(0, 3),
@@ -34,7 +36,7 @@ def assumptions(study: Assumptions, record: xarray.Dataset, law: xarray.Dataset)
     axes[0, 0].set(xscale="log", yscale="log", xlabel="smallest gap to a runner-up", ylabel="$L_{min}$")
     axes[0, 0].set_title("4.3: one dot a teacher")
     counts = _toys.counting(record)
-    seen, said = (x.where(counts).values.ravel() for x in (record.rate, law.rate))
+    seen, said = (x.where(counts).values.ravel() for x in (record.returns, law.rate))
     known = np.isfinite(seen) & np.isfinite(said)
     axes[0, 1].plot(said[known], seen[known], "o", markersize=3.5, color=figure.COLOURS[0])
     if known.any():
@@ -50,7 +52,9 @@ def assumptions(study: Assumptions, record: xarray.Dataset, law: xarray.Dataset)
     ]
     groups.append(("wrong sign", finite(record.flipped.values), figure.MUTED))
     for label, values, colour in groups:
-        axes[0, 2].hist(np.clip(values, 1e-14, 10), bins, histtype="step", color=colour, label=label, linewidth=1.3)
+        axes[0, 2].hist(
+            np.clip(values, 1e-14, 10), bins, histtype="step", color=colour, label=label, linewidth=1.3
+        )
     axes[0, 2].set(xscale="log", xlabel="distance of the end from $θ^{k+1}$", ylabel="transitions")
     axes[0, 2].set_title("4.5: noisy transitions")
     axes[0, 2].legend(fontsize=7, loc="upper center")

@@ -56,8 +56,8 @@ def loss(study: Evolution, record: xarray.Dataset, law: xarray.Dataset) -> Figur
     ratio = _ratio(study, record, "mean_apart")
     figure.finding(
         fig,
-        f"The smaller the start, the closer to Algorithm 1: successive starts differ on average {ratio:.2f} "
-        "times as much at the end of the row",
+        "The smaller the start, the closer to Algorithm 1: on average over time the last two starts differ "
+        f"{ratio:.2f} times as much as the first two",
         study.note() + "; exact flow; time to 1.15 times the stage at which "
         f"{study.learnt:.0%} of the loss is left",
     )

@@ -28,7 +28,9 @@ def limit(study: TheLimit, record: xarray.Dataset, law: xarray.Dataset) -> Figur
         ("mean_apart", "average over time", 0),
     ):
         values = record[name].transpose("run", "power").values
-        figure.band(axes[0, 0], L, values, label=words, colour=figure.COLOURS[colour], marker="o", markersize=3)
+        figure.band(
+            axes[0, 0], L, values, label=words, colour=figure.COLOURS[colour], marker="o", markersize=3
+        )
     mean = np.median(record.mean_apart.transpose("run", "power").values, axis=0)
     figure.theory(axes[0, 0], L, mean[-1] * L[-1] / L, label="slope -1")
     axes[0, 0].set(xscale="log", yscale="log", xlabel="L = log(1/α)", ylabel="distance to the staircase")
@@ -42,7 +44,9 @@ def limit(study: TheLimit, record: xarray.Dataset, law: xarray.Dataset) -> Figur
         axes[0, 1].plot(L, late, "o-", color=colour, markersize=2.5, linewidth=1)
         figure.theory(axes[0, 1], L[[0, -1]], [one.C.values[k]] * 2, label="_", linewidth=0.7)
     figure.theory(axes[0, 1], [], [], label="$C_k$ of Algorithm 1")
-    axes[0, 1].set(xscale="log", xlabel="L = log(1/α)", ylabel="$(T_k(α) - T_k)\\,L$", title="first teacher's stages")
+    axes[0, 1].set(
+        xscale="log", xlabel="L = log(1/α)", ylabel="$(T_k(α) - T_k)\\,L$", title="first teacher's stages"
+    )
     values = one.C.values[stages]
     spread = max(1.0, float(np.ptp(values)))
     axes[0, 1].set_ylim(values.min() - 0.4 * spread, values.max() + 0.4 * spread)
@@ -56,13 +60,16 @@ def limit(study: TheLimit, record: xarray.Dataset, law: xarray.Dataset) -> Figur
         figure.band(
             axes[0, 2], L, rows, label=f"from {name}", colour=figure.COLOURS[colour], marker="o", markersize=3
         )
-    axes[0, 2].set(xscale="log", yscale="log", xlabel="L = log(1/α)", ylabel="error of a stage's rescaled time")
+    axes[0, 2].set(
+        xscale="log", yscale="log", xlabel="L = log(1/α)", ylabel="error of a stage's rescaled time"
+    )
     axes[0, 2].set_title("all teachers and stages")
     axes[0, 2].legend(fontsize=7)
     figure.finding(
         fig,
         "The limit is approached as 1/log(1/α); the constants C_k, which Algorithm 1 carries along, leave far less",
-        study.note() + f"; α from $10^{{-{powers[0]:g}}}$ to $10^{{-{powers[-1]:g}}}$, exact flow; medians, bands "
+        study.note()
+        + f"; α from $10^{{-{powers[0]:g}}}$ to $10^{{-{powers[-1]:g}}}$, exact flow; medians, bands "
         "hold 80%",
     )
     return fig

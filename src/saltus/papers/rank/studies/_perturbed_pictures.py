@@ -50,43 +50,39 @@ def pushes(study: Perturbed, record: xarray.Dataset) -> Figure:
 
 
 def _chosen(first: Any, kind: str, n: int) -> int | None:
-    """The n-th push of that kind, those with room first."""
-    of_kind = (first.kind.values == CODES[kind]) & (first["all"].values == 0)
-    order = [
-        *np.flatnonzero(of_kind & (first.scored.values == 1)),
-        *np.flatnonzero(of_kind & (first.scored.values == 0)),
-    ]
-    return int(order[n]) if n < len(order) else None
+    """The n-th push of that kind."""
+    of_kind = np.flatnonzero((first.kind.values == CODES[kind]) & (first["all"].values == 0))
+    return int(of_kind[n]) if n < len(of_kind) else None
 
 
 def _paths(ax: Any, one: Any, words: str) -> None:
     time = one.share.values * float(one.duration)
     pushed, plain = (one[n].transpose("coordinate", "share").values for n in ("pushed", "plain"))
+    # A push at a random time is small beside what is learnt: its difference is drawn, not the products.
+    whole = int(one.kind) == CODES["new"]
     number = 0
     for ours, theirs in zip(pushed, plain, strict=True):
-        large = max(abs(ours).max(), abs(theirs).max()) > 1e-2
-        if not large:
+        if max(abs(ours).max(), abs(theirs).max()) < 1e-2:
             continue
         colour = figure.COLOURS[number % 6]
         number += 1
-        ax.plot(time, ours, color=colour, linewidth=1.2)
-        figure.theory(ax, time, theirs, label="_", linewidth=0.8)
-    ax.set(xlabel="time since the push", ylabel="product u v")
+        ax.plot(time, ours if whole else ours - theirs, color=colour, linewidth=1.2)
+        if whole:
+            figure.theory(ax, time, theirs, label="_", linewidth=0.8)
+    if not whole:
+        figure.theory(ax, time, 0 * time, label="_", linewidth=0.8)
+    ax.set(xlabel="time since the push", ylabel="product u v" if whole else "product, less that not pushed")
     ax.set_title(f"{words}, t = {float(one.moment):.2f}")
 
 
 def _all(ax: Any, study: Perturbed, record: xarray.Dataset) -> None:
     flat = record.stack(case=("run", "push"))
     off = flat.off.transpose("case", "share").values
-    lone = len(study.kinds) == 1
+    lone = "new" not in study.kinds or "random" not in study.kinds
     kinds = [k for k in ("random", "new") if k in study.kinds]
     for number, kind in enumerate(kinds):
         for everything, dash in ((0, "-"), (1, ":")):
-            chosen = (
-                (flat.kind.values == CODES[kind])
-                & (flat["all"].values == everything)
-                & (flat.scored.values == 1)
-            )
+            chosen = (flat.kind.values == CODES[kind]) & (flat["all"].values == everything)
             if not chosen.any():
                 continue
             words = "dormant ones too" if everything else "large ones" if lone else WORDS[kind]

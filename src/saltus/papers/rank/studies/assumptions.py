@@ -51,7 +51,7 @@ class Assumptions(Toys):
         return _toys.describe(
             data,
             gap_winner=("waiting time of the runner-up over the winner's, less 1", "1"),
-            rate=("rate of return to the saddle along its slowest direction", "1 / time"),
+            returns=("rate of return to the saddle along its slowest direction", "1 / time"),
             spread=("distance of a noisy transition's end from the next saddle, in sqrt |m|", "1"),
             flipped=("the same with the wrong sign of the new coordinate", "1"),
             unbalanced=("smallest difference of |u(0)| and |v(0)|", "1"),
@@ -90,8 +90,8 @@ class Assumptions(Toys):
             },
             coords={"stage": np.arange(len(stages))},
         )
-        rate = xr.Dataset({"rate": ("stage", rates)}, coords={"stage": np.arange(len(rates))})
-        return xr.merge([_toys.stairs(toy, self.learnt), data, rate], join="outer")
+        returns = xr.Dataset({"returns": ("stage", rates)}, coords={"stage": np.arange(len(rates))})
+        return xr.merge([_toys.stairs(toy, self.learnt), data, returns], join="outer")
 
     def law(self, record: xarray.Dataset) -> xarray.Dataset:
         """Half the smallest eigenvalue: the rate of return."""
@@ -115,7 +115,7 @@ class Assumptions(Toys):
             1e-6,
             control=("two heads that do the same", stats.exact(float(record.flat_least))),
         )
-        seen = record.rate.where(stages)
+        seen = record.returns.where(stages)
         yield claim.within(
             "return-rate",
             "A plateau is returned to at half the smallest eigenvalue (measured over said, median over stages).",
@@ -128,7 +128,10 @@ class Assumptions(Toys):
             "4.5: transitions from noisy starts end at the same saddle, to 1e-4 (share of starts).",
             stats.share(finite(record.spread.values) < 1e-4),
             0.9,
-            control=("the new coordinate with the wrong sign", stats.share(finite(record.flipped.values) < 1e-4)),
+            control=(
+                "the new coordinate with the wrong sign",
+                stats.share(finite(record.flipped.values) < 1e-4),
+            ),
         )
 
     def draw(self, record: xarray.Dataset, law: xarray.Dataset) -> Figure:

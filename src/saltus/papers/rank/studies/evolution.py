@@ -183,7 +183,7 @@ class Evolution(Toys):
             "times",
             "Stages come at T_k + C_k/L (relative error, median over stages).",
             stats.median(_toys.late(small.half_rise, law.due.sel(power=last), stages)),
-            0.01,
+            0.001,
             control=("T_k alone", stats.median(_toys.late(small.half_rise, record["T"], stages))),
         )
 

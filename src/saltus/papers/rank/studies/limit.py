@@ -46,7 +46,10 @@ class TheLimit(Toys):
     """Training tends to Algorithm 1 as slowly as 1 / log(1/alpha), with a constant that Algorithm 1 can tell."""
 
     powers: tuple[float, ...] = setting(
-        (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 300.0, 1000.0), "starts alpha = 10^-power", above=0.3, high=1e4
+        (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 300.0, 1000.0),
+        "starts alpha = 10^-power",
+        above=0.3,
+        high=1e4,
     )
     deep: float = setting(32.0, "rates are fitted from alpha = 10^-deep on", above=0.3)
 
@@ -93,9 +96,7 @@ class TheLimit(Toys):
                 "outside_due": abs(times[:, None] - T[1:] - C[1:] / L) < SHARP / (rate * L),
             }
             outside = {
-                name: (shifted if name == "outside_due" else far)[~inside.any(1)].max(initial=np.nan)
-                if not inside.any(1).all()
-                else np.nan
+                name: largest((shifted if name == "outside_due" else far)[~inside.any(1)])
                 for name, inside in near.items()
             }
             rows.append(
@@ -175,7 +176,10 @@ class TheLimit(Toys):
             "Fitted slopes of T_k(α) - T_k against 1/L are C_k (relative error, median over stages).",
             stats.median(finite(abs(fitted / own.transpose("run", "stage").values - 1))),
             0.01,
-            control=("C of the next stage", stats.median(finite(abs(fitted / other.transpose("run", "stage") - 1)))),
+            control=(
+                "C of the next stage",
+                stats.median(finite(abs(fitted / other.transpose("run", "stage") - 1))),
+            ),
         )
         end = record.sel(power=last)
         left = abs(end.half_rise - record["T"] - law.late.sel(power=last)).where(stages)
@@ -193,6 +197,11 @@ class TheLimit(Toys):
         from saltus.papers.rank.studies import _limit_pictures
 
         return _limit_pictures.limit(self, record, law)
+
+
+def largest(values: Any) -> float:
+    """The largest, nan when the windows leave nothing."""
+    return float(values.max()) if values.size else np.nan
 
 
 def slope(x: Any, y: Any) -> float:

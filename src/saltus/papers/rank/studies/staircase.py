@@ -151,7 +151,7 @@ class StaircaseOverTraining(Toys):
             "times",
             "A stage comes at T_k + C_k/L (relative error, median over stages).",
             stats.median(_toys.late(record.half_rise, law.due, counts)),
-            0.01,
+            0.001,
             control=("T_k alone", stats.median(_toys.late(record.half_rise, record["T"], counts))),
         )
         inner = (stage >= 1) & (stage < record["last"]) & np.isfinite(record.middle).all("coordinate")
