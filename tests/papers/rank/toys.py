@@ -1,4 +1,5 @@
-"""Problems with known answers: quadratic losses in three coordinates, so that one compiled program serves all."""
+"""Problems with known answers: quadratic losses in three coordinates, so that one compiled program
+serves all."""
 
 from __future__ import annotations
 

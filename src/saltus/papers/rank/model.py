@@ -32,8 +32,8 @@ def head_data(X: Any, Y: Any) -> tuple[Any, Any, Any]:
 class HeadLoss(Objective):
     """Half the squared error of one head, summed over features, averaged over samples and tokens.
 
-    The gradient is written out: it needs four products of [n, n] with [n, d] for each sample, and softmax's own
-    derivative only.
+    The gradient is written out: it needs four products of [n, n] with [n, d] for each sample, and
+    softmax's own derivative only.
     """
 
     def value(self, m: Any, data: Any) -> Any:
@@ -61,8 +61,8 @@ class Transformer:
 
     The parameters are m [L, H, 2, d] flattened: for every layer and head a = w_K w_Q, then c = w_V w_O.
 
-    **Arguments:** `activation`: twice differentiable; W_A, W_B of the feed-forward layers are given to `apply` as
-    `frozen` [L, 2, d, hidden].
+    **Arguments:** `activation`: twice differentiable; W_A, W_B of the feed-forward layers are given to
+    `apply` as `frozen` [L, 2, d, hidden].
     """
 
     dim: int

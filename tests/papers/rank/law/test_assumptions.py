@@ -17,7 +17,9 @@ def found() -> greedy.Staircase:
 def test_the_hand_checked_problem_is_nondegenerate(found: greedy.Staircase) -> None:
     seen = assumptions.nondegenerate(quadratic(), found)
     assert seen.holds
-    np.testing.assert_allclose(seen.gaps, [1.041667 / 0.980392 - 1, 1.400560 / 0.408497 - 1, np.inf, np.inf], rtol=1e-4)
+    np.testing.assert_allclose(
+        seen.gaps, [1.041667 / 0.980392 - 1, 1.400560 / 0.408497 - 1, np.inf, np.inf], rtol=1e-4
+    )
     assert seen.unbalanced == pytest.approx(0.5)
     assert seen.leavers == pytest.approx(2 / 46.666667, rel=1e-6)
     np.testing.assert_allclose(assumptions.strict(found), [2.04, 0.2017795, 0.7892975, 0.0633435], rtol=1e-5)

@@ -76,7 +76,9 @@ def test_one_coordinate_that_is_pulled_down() -> None:
     said = riccati.product([1.4, 1.6], -0.7, 1.3, 1.0, 0.5, flow.log_inverse(8))
     np.testing.assert_allclose(said, [-0.0283399471, -0.487922654], rtol=1e-8)
     half = riccati.half_rise(-0.7, 1.3, 1.0, 0.5, flow.log_inverse(8))
-    assert riccati.product(half, -0.7, 1.3, 1.0, 0.5, flow.log_inverse(8)) == pytest.approx(-0.35 / 1.3, rel=1e-10)
+    assert riccati.product(half, -0.7, 1.3, 1.0, 0.5, flow.log_inverse(8)) == pytest.approx(
+        -0.35 / 1.3, rel=1e-10
+    )
 
 
 @given(st.integers(0, 10_000), st.floats(1.0, 20.0))

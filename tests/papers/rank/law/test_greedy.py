@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import nnls
 
-from papers.rank.toys import A, R, U0, V0, quadratic, random_quadratic
+from papers.rank.toys import U0, V0, A, R, quadratic, random_quadratic
 from saltus._jax import jnp
 from saltus.papers.rank.law import greedy, orbit, riccati
 from saltus.papers.rank.law.objective import Objective, Problem
@@ -26,7 +26,9 @@ def first() -> greedy.Staircase:
 
 def test_the_hand_checked_staircase(first: greedy.Staircase) -> None:
     assert first.end == "no winner"
-    np.testing.assert_allclose(first.stacked("T"), [0, 50 / 51, 25 / 18, 50 / 27, 48.518518518518], rtol=1e-11)
+    np.testing.assert_allclose(
+        first.stacked("T"), [0, 50 / 51, 25 / 18, 50 / 27, 48.518518518518], rtol=1e-11
+    )
     np.testing.assert_allclose(
         first.stacked("C"), [0, 0.2917484178, 4.14217251, 4.80812910, 27.451660], rtol=1e-6
     )
@@ -34,11 +36,15 @@ def test_the_hand_checked_staircase(first: greedy.Staircase) -> None:
     np.testing.assert_allclose(first.stacked("m"), saddles, atol=1e-12)
     b = [[1, 1, 1], [0, 1 / 17, 2 / 17], [0, 0, 1 / 12], [0, 0, 0], [2, 0, 0]]
     np.testing.assert_allclose(first.stacked("b"), b, atol=1e-12)
-    np.testing.assert_allclose(first.stacked("loss"), [0, -0.5202, -0.549, -0.6192857142857, -0.63], atol=1e-12)
+    np.testing.assert_allclose(
+        first.stacked("loss"), [0, -0.5202, -0.549, -0.6192857142857, -0.63], atol=1e-12
+    )
     np.testing.assert_allclose(first.stacked("least")[1:], [4.08, 0.403559, 1.578595, 0.126687], rtol=2e-6)
     assert [(s.winner, s.sign) for s in first.stages[:-1]] == [(0, 1), (1, 1), (2, 1), (0, -1)]
     assert [s.left for s in first.stages] == [(), (), (), (0,), ()]
-    np.testing.assert_allclose([s.wait for s in first.stages[:-1]], [1 / 1.02, 0.408497, 0.462963, 46.6667], rtol=1e-5)
+    np.testing.assert_allclose(
+        [s.wait for s in first.stages[:-1]], [1 / 1.02, 0.408497, 0.462963, 46.6667], rtol=1e-5
+    )
     np.testing.assert_allclose([s.runner_up for s in first.stages[:2]], [1.041667, 1.400560], rtol=1e-5)
     assert max(s.residual for s in first.stages) < 1e-12
     assert max(s.gap for s in first.stages) < 1e-8
@@ -115,7 +121,9 @@ def test_the_end_point_does_not_depend_on_the_seed(monkeypatch: pytest.MonkeyPat
     plain = greedy.run(quadratic(), stages=3)
     for seed in (0.1, 1e-2, 1e-4):
         monkeypatch.setattr(greedy, "SEED", seed)
-        np.testing.assert_allclose(greedy.run(quadratic(), stages=3).stacked("m"), plain.stacked("m"), atol=1e-10)
+        np.testing.assert_allclose(
+            greedy.run(quadratic(), stages=3).stacked("m"), plain.stacked("m"), atol=1e-10
+        )
 
 
 def test_ties_rise_together_or_one_at_a_time() -> None:
@@ -162,8 +170,8 @@ class Tail(Objective):
 def test_losses_with_exponential_tails_do_not_settle() -> None:
     problem = Problem(Tail(), jnp.asarray([1.0, 0.5]), np.ones(2), np.zeros(2) + 0.1)
     slow = orbit.follow(
-        problem.objective, problem.data, np.asarray([1e-6, 0.0]), np.asarray([True, False]), np.asarray([1.0, 0.0]),
-        np.asarray([0.5, 0.25]), max_steps=120,
+        problem.objective, problem.data, np.asarray([1e-6, 0.0]), np.asarray([True, False]),
+        np.asarray([1.0, 0.0]), np.asarray([0.5, 0.25]), max_steps=120,
     )  # fmt: skip
     assert not slow.settled or abs(slow.end[0]) > 10
 
@@ -192,8 +200,8 @@ TOY_A = [
 
 def _as_in_the_table(found: greedy.Staircase) -> None:
     for stage, (T, C, loss, winner, sign, gap, least) in zip(found.stages, TOY_A, strict=False):
-        assert stage.T == pytest.approx(T, rel=1e-10, abs=1e-10)
-        assert stage.C == pytest.approx(C, rel=1e-5, abs=1e-5)
+        assert pytest.approx(T, rel=1e-10, abs=1e-10) == stage.T
+        assert pytest.approx(C, rel=1e-5, abs=1e-5) == stage.C
         assert stage.loss == pytest.approx(loss, abs=1e-11)
         assert (stage.winner, stage.sign) == (winner, sign)
         assert stage.left == ()
@@ -235,7 +243,14 @@ def test_toy_a_with_a_sharp_teacher_needs_a_far_smaller_start() -> None:
 def test_toy_b_at_the_papers_size() -> None:
     found = greedy.run(Toy(50, 10, 1000).problem(), stages=6, atol=1e-5)
     assert found.stages[0].loss == pytest.approx(4.360694113794, abs=1e-11)
-    assert [(s.winner, s.sign) for s in found.stages[:6]] == [(75, -1), (64, 1), (32, -1), (21, -1), (38, 1), (43, -1)]
+    assert [(s.winner, s.sign) for s in found.stages[:6]] == [
+        (75, -1),
+        (64, 1),
+        (32, -1),
+        (21, -1),
+        (38, 1),
+        (43, -1),
+    ]
     T = [2.65523975, 3.19362647, 3.77634517, 3.80032287, 4.01224081, 4.13665859]
     assert found.stacked("T")[1:] == pytest.approx(T, abs=1e-8)
     assert found.stacked("C")[1:] == pytest.approx([6.7047, 11.4879, 8.5074, 10.98, 9.660, 7.265], abs=6e-3)

@@ -28,7 +28,9 @@ def stiff() -> Solver:
 
 def exact(A: Any, y0: Any, times: Any) -> Any:
     values, vectors = np.linalg.eig(np.asarray(A))
-    return np.einsum("ij,tj->ti", vectors, np.exp(np.outer(times, values)) * np.linalg.solve(vectors, y0)).real
+    return np.einsum(
+        "ij,tj->ti", vectors, np.exp(np.outer(times, values)) * np.linalg.solve(vectors, y0)
+    ).real
 
 
 def test_a_stiff_linear_system_at_step_ends_and_between(stiff: Solver) -> None:
@@ -85,5 +87,7 @@ def test_more_steps_than_one_chunk_holds(stiff: Solver) -> None:
     assert path.counts["steps"] > 600
     assert (np.diff(path.t) > 0).all()
     np.testing.assert_allclose(path(np.asarray([399.0]))[0], [np.cos(399.0), -np.sin(399.0)], atol=1e-3)
-    short = stiff(np.asarray([1.0, 0.0]), jnp.asarray([[0.0, 1.0], [-1.0, 0.0]]), 400.0, atol=1e-8, max_steps=300)
+    short = stiff(
+        np.asarray([1.0, 0.0]), jnp.asarray([[0.0, 1.0], [-1.0, 0.0]]), 400.0, atol=1e-8, max_steps=300
+    )
     assert short.status == "stuck"

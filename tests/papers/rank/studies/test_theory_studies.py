@@ -13,7 +13,15 @@ import saltus
 from saltus.core import study as registry
 from saltus.core.errors import BadInput
 from saltus.core.lab import Lab
-from saltus.papers.rank.studies import _toys, assumptions, deep_diagonal, evolution, limit, perturbed, staircase
+from saltus.papers.rank.studies import (
+    _toys,
+    assumptions,
+    deep_diagonal,
+    evolution,
+    limit,
+    perturbed,
+    staircase,
+)
 
 SMALL: dict[str, Any] = dict(dim=4, tokens=3, samples=30, teachers=2, learnt=0.3, atol=1e-4)
 ALL: list[tuple[Any, dict[str, Any]]] = [
@@ -97,7 +105,8 @@ def test_impossible_settings_are_refused_before_anything_runs(kind: Any, wrong: 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "name", ["fig2", "fig3", "fig8", "fig9", "fig10", "fig11", "staircase", "limit", "assumptions", "deep-diagonal"]
+    "name",
+    ["fig2", "fig3", "fig8", "fig9", "fig10", "fig11", "staircase", "limit", "assumptions", "deep-diagonal"],
 )
 def test_defaults_come_out_as_documented(name: str, tmp_path: Path) -> None:
     outcome = saltus.run(registry.info(f"rank/{name}").cls(), out=tmp_path)

@@ -35,7 +35,8 @@ class Nondegenerate:
 
 
 def nondegenerate(problem: Problem, found: Staircase) -> Nondegenerate:
-    """Whether winners are unique, weights unbalanced, and what left the support is pulled (Assumption 4.3)."""
+    """Whether winners are unique, weights unbalanced, and what left the support is pulled (Assumption
+    4.3)."""
     gaps = np.asarray([s.runner_up / s.wait - 1 for s in found.stages if np.isfinite(s.wait)])
     pulls = [abs(float(s.g[i])) for s in found.stages for i in s.left]
     return Nondegenerate(
@@ -47,8 +48,8 @@ def nondegenerate(problem: Problem, found: Staircase) -> Nondegenerate:
 
 
 def strict(found: Staircase) -> Any:
-    """c_k = half the smallest eigenvalue of the Hessian of L(u, s u) in u on the support [K]: Assumption 4.4 asks
-    for L(u, s u) >= L(theta^k) + c_k |u - u^k|^2 nearby, with c_k > 0."""
+    """c_k = half the smallest eigenvalue of the Hessian of L(u, s u) in u on the support [K]: Assumption
+    4.4 asks for L(u, s u) >= L(theta^k) + c_k |u - u^k|^2 nearby, with c_k > 0."""
     return found.stacked("least")[1:] / 2
 
 
@@ -84,10 +85,11 @@ def relaxation(problem: Problem, stage: Stage, size: float = 1e-3, atol: float =
 def restarted(
     problem: Problem, found: Staircase, k: int, noise: Any, *, flip: bool = False, atol: float = 1e-5
 ) -> float:
-    """Part (B) of stage k from a noisy start: how far its end is from theta^{k+1}, in sqrt |m| (Assumption 4.5).
+    """Part (B) of stage k from a noisy start: how far its end is from theta^{k+1}, in sqrt |m|
+    (Assumption 4.5).
 
-    **Arguments:** `noise` [p], added to u^k and to 0 at the winner, before the absolute value; `flip` gives the
-    winner the wrong sign, from which it cannot get there.
+    **Arguments:** `noise` [p], added to u^k and to 0 at the winner, before the absolute value; `flip`
+    gives the winner the wrong sign, from which it cannot get there.
     """
     stage, after = found.stages[k], found.stages[k + 1]
     signs = np.sign(stage.m)

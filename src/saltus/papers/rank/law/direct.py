@@ -17,8 +17,8 @@ __all__ = ["Direct", "simulate"]
 
 @dataclass(frozen=True)
 class Direct:
-    """u, v [T, p] at rescaled times [T]; `drift` [T]: largest change of u_i^2 - v_i^2 since the start, over the
-    largest u_i^2 + v_i^2 of that time; `steps` of the solver, and whether it got to the end."""
+    """u, v [T, p] at rescaled times [T]; `drift` [T]: largest change of u_i^2 - v_i^2 since the start,
+    over the largest u_i^2 + v_i^2 of that time; `steps` of the solver, and whether it got to the end."""
 
     times: Any
     u: Any
@@ -60,7 +60,8 @@ def simulate(
     atol: float = 0.0,
     max_steps: int = 100_000,
 ) -> Direct:
-    """The flow of u and v from exp(-L) (u0, v0), by an explicit solver of order 8 with relative tolerance only.
+    """The flow of u and v from exp(-L) (u0, v0), by an explicit solver of order 8 with relative
+    tolerance only.
 
     It cannot hold u^2 - v^2 ~ alpha^2 once u ~ 1: a coordinate that leaves the support does not come back.
     """

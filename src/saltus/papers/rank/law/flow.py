@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -93,7 +94,7 @@ class Flow:
         new value; a coordinate that returns is looked for after it was last seen."""
         seen: dict[int, float] = {}
         found = []
-        for before, stage in zip(stages[:-1], stages[1:], strict=True):
+        for before, stage in pairwise(stages):
             i = before.winner
             level = float(stage.m[i]) / 2
             time = self.passes(i, level, seen.get(i, 0.0)) if level else np.nan

@@ -56,8 +56,8 @@ class Stage:
 
 @dataclass(frozen=True)
 class Staircase:
-    """All stages found; `end` says why there are no more: `no winner`, `stages`, `time`, `enough`, or `did not
-    settle`."""
+    """All stages found; `end` says why there are no more: `no winner`, `stages`, `time`, `enough`, or
+    `did not settle`."""
 
     stages: tuple[Stage, ...]
     end: str
@@ -67,8 +67,8 @@ class Staircase:
 
     @property
     def least_log(self) -> float:
-        """L_min: the order of stages is right only if log(1/alpha) is larger (max over the C_k - C_{k+1} to the
-        T_{k+1} - T_k); 0 with fewer than two stages."""
+        """L_min: the order of stages is right only if log(1/alpha) is larger (max over the C_k - C_{k+1}
+        to the T_{k+1} - T_k); 0 with fewer than two stages."""
         T, C = self.stacked("T")[1:], self.stacked("C")[1:]
         gaps = np.diff(T)
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -99,11 +99,11 @@ def run(
 ) -> Staircase:
     """Algorithm 1 from theta^0 = 0.
 
-    **Arguments:** `stages`: at most so many (every coordinate may come and go, so the default is 4 p); `until`:
-    rescaled time after which no stage begins; `enough`: it is enough when so much of the loss at 0 is left, at
-    most; `printed_base`: b^0 = 0, as the algorithm's box has it, for 1 as in
-    its proof; `ties`: `together` activates all winners of a tie at once, `lowest` the one with the lowest index,
-    the others at once after it.
+    **Arguments:** `stages`: at most so many (every coordinate may come and go, so the default is 4 p);
+    `until`: rescaled time after which no stage begins; `enough`: it is enough when so much of the loss
+    at 0 is left, at most; `printed_base`: b^0 = 0, as the algorithm's box has it, for 1 as in
+    its proof; `ties`: `together` activates all winners of a tie at once, `lowest` the one with the
+    lowest index, the others at once after it.
     """
     p, kappa = problem.size, problem.kappa
     objective, data = problem.objective, problem.data

@@ -16,7 +16,8 @@ __all__ = ["Network", "Objective", "Problem", "Quadratic", "square"]
 
 @dataclass(frozen=True)
 class Objective:
-    """The loss of a network with diagonal weights; data are an argument, so one program serves all of them."""
+    """The loss of a network with diagonal weights; data are an argument, so one program serves all of
+    them."""
 
     def value(self, m: Any, data: Any) -> Any:
         """The loss at m [p]."""

@@ -22,7 +22,8 @@ SETTLED = 1e-11  # largest |m_i g_i| at which the flow counts as stationary
 class Orbit:
     """The flow restricted to a support S, in x_i = log |m_i|: dx_i/dt = 2 s_i g_i(m).
 
-    The path's state is x on S, and off it the integral of g_i - g_i(start), which constants of later stages need.
+    The path's state is x on S, and off it the integral of g_i - g_i(start), which constants of later
+    stages need.
 
     **Arguments:** `path`; `support` [p] (booleans); `signs` [p].
     """

@@ -41,6 +41,7 @@ _P = jnp.asarray(
     ]
 )
 _NEWTON = 7  # iterations before a step is given up
+_YES, _NO = jnp.asarray(True), jnp.asarray(False)
 CHUNK = 256  # steps between two returns to Python
 
 RUNNING, ENDED, STOPPED, STUCK = range(4)
@@ -149,9 +150,10 @@ class Solver:
         zero, eye = jnp.zeros(()), jnp.eye(p)
         h = jnp.where(step > 0, step, 1e-2 / (1e-12 + jnp.max(jnp.abs(f))))
         return _State(
-            t=zero, y=y, f=f, h=h, h_old=zero, err_old=zero, jac=jnp.zeros((p, p)), fresh=jnp.asarray(False),
-            wanting=jnp.asarray(True), inverse=(eye, eye + 0j), stale=jnp.asarray(True), q=jnp.zeros((p, 3)), h_q=jnp.ones(()), status=jnp.asarray(RUNNING), counts=jnp.asarray([1, 0, 0]),
-            saved=jnp.asarray(0), ts=jnp.zeros(CHUNK), ys=jnp.zeros((CHUNK, p)), qs=jnp.zeros((CHUNK, p, 3)),
+            t=zero, y=y, f=f, h=h, h_old=zero, err_old=zero, jac=jnp.zeros((p, p)), fresh=_NO, wanting=_YES,
+            inverse=(eye, eye + 0j), stale=_YES, q=jnp.zeros((p, 3)), h_q=jnp.ones(()),
+            status=jnp.asarray(RUNNING), counts=jnp.asarray([1, 0, 0]), saved=jnp.asarray(0),
+            ts=jnp.zeros(CHUNK), ys=jnp.zeros((CHUNK, p)), qs=jnp.zeros((CHUNK, p, 3)),
         )  # fmt: skip
 
 
@@ -178,14 +180,14 @@ def _attempt(solver: Solver, s: _State, args: Any, until: Any, tol: Any) -> _Sta
     converged, iterations, Z, rate = _newton(solver.f, s, args, Z0, scale, rtol)
     s = s._replace(
         counts=s.counts + jnp.asarray([3, 0, 0]) * iterations + jnp.asarray([0, 0, 1]),
-        stale=jnp.asarray(False),
+        stale=_NO,
     )
 
     def failed(s: _State) -> _State:
         return jax.lax.cond(
             s.fresh,
-            lambda s: s._replace(h=s.h / 2, stale=jnp.asarray(True)),
-            lambda s: s._replace(wanting=jnp.asarray(True)),
+            lambda s: s._replace(h=s.h / 2, stale=_YES),
+            lambda s: s._replace(wanting=_YES),
             s,
         )
 
@@ -202,7 +204,7 @@ def _attempt(solver: Solver, s: _State, args: Any, until: Any, tol: Any) -> _Sta
         factor = safety * jnp.minimum(1.0, ratio) * jnp.maximum(norm, 1e-12) ** -0.25
         return jax.lax.cond(
             norm > 1,
-            lambda s: s._replace(h=s.h * jnp.maximum(0.2, factor), stale=jnp.asarray(True)),
+            lambda s: s._replace(h=s.h * jnp.maximum(0.2, factor), stale=_YES),
             lambda s: _keep(
                 solver, s, args, until, Z, new, norm, jnp.minimum(10.0, factor), iterations, rate
             ),
@@ -228,7 +230,7 @@ def _keep(
     same = ~slow & (factor < 1.2)
     return s._replace(
         t=t, y=new, f=f, h_old=s.h, err_old=jnp.maximum(norm, 1e-10), q=q, h_q=s.h,
-        h=jnp.where(same, s.h, s.h * factor), stale=~same, fresh=jnp.asarray(False), wanting=slow, status=status,
+        h=jnp.where(same, s.h, s.h * factor), stale=~same, fresh=_NO, wanting=slow, status=status,
         counts=s.counts + jnp.asarray([1, 0, 0]), saved=s.saved + 1, ts=s.ts.at[s.saved].set(t),
         ys=s.ys.at[s.saved].set(new), qs=s.qs.at[s.saved].set(q),
     )  # fmt: skip
@@ -236,7 +238,7 @@ def _keep(
 
 def _with_jacobian(solver: Solver, s: _State, args: Any) -> _State:
     return s._replace(
-        jac=solver.jac(s.y, args), fresh=jnp.asarray(True), stale=jnp.asarray(True), wanting=jnp.asarray(False),
+        jac=solver.jac(s.y, args), fresh=_YES, stale=_YES, wanting=_NO,
         counts=s.counts + jnp.asarray([0, 1, 0]),
     )  # fmt: skip
 
@@ -274,6 +276,6 @@ def _newton(f: Any, s: _State, args: Any, Z0: Any, scale: Any, rtol: Any) -> Any
         return k + 1, W, _T @ W, size, done & ~failed, failed, rate
 
     zero = jnp.zeros(())
-    start = (jnp.asarray(0), _TI @ Z0, Z0, zero, jnp.asarray(False), jnp.asarray(False), zero)
+    start = (jnp.asarray(0), _TI @ Z0, Z0, zero, _NO, _NO, zero)
     k, _, Z, _, converged, _, rate = jax.lax.while_loop(more, iterate, start)
     return converged, k, Z, rate

@@ -61,7 +61,8 @@ def assumptions(study: Assumptions, record: xarray.Dataset, law: xarray.Dataset)
     figure.finding(
         fig,
         f"All {int(last.sum())} stages meet 4.3-4.5; "
-        f"{int((record.least_log.values > 32 * np.log(10)).sum())} of {len(last)} teachers need a start below "
+        f"{int((record.least_log.values > 32 * np.log(10)).sum())} of {len(last)} teachers need a start "
+        f"below "
         "$10^{-32}$ for the right order"
         if bool((record.gap_winner.fillna(1) > 0).all())
         else "Winners tie at some stage",

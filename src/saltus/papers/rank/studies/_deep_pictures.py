@@ -55,9 +55,12 @@ def deep(study: DeepDiagonal, record: xarray.Dataset, law: xarray.Dataset) -> Fi
     axes[0, 2].legend(fontsize=7)
     figure.finding(
         fig,
-        f"Stages of deep diagonal transformers come when Algorithm 1 says; with {study.heads} heads a layer they "
+        f"Stages of deep diagonal transformers come when Algorithm 1 says; with {study.heads} heads a "
+        f"layer they "
         "begin tied",
-        f"{study.scale}: {study.layers} layers, d = {study.dim}, {study.tokens} tokens, {study.samples} samples, "
-        f"GELU layers of width {study.hidden} not trained; {study.teachers} teachers; α = $10^{{-{study.power:g}}}$",
+        f"{study.scale}: {study.layers} layers, d = {study.dim}, {study.tokens} tokens, {study.samples} "
+        f"samples, "
+        f"GELU layers of width {study.hidden} not trained; {study.teachers} teachers; α = "
+        f"$10^{{-{study.power:g}}}$",
     )
     return fig

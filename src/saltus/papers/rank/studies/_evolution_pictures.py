@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from saltus._lazy import np
@@ -91,7 +92,8 @@ def entries(study: Evolution, record: xarray.Dataset, law: xarray.Dataset) -> Fi
     ratio = _ratio(study, record, "mean_apart")
     figure.finding(
         fig,
-        f"Entries switch on one at a time; the last two starts differ {ratio:.2f} times as much as the first two "
+        f"Entries switch on one at a time; the last two starts differ {ratio:.2f} times as much as the "
+        f"first two "
         "(average over time)",
         study.note() + "; first teacher shown; exact flow",
     )
@@ -109,7 +111,7 @@ def _distances(ax: Any, study: Evolution, record: xarray.Dataset) -> None:
             ax, np.arange(record.sizes["pair"]), values, label=words, colour=colour, marker="o", markersize=3
         )
     powers = record.power.values
-    names = [f"{power_of_ten(a)}\n{power_of_ten(b)}" for a, b in zip(powers[:-1], powers[1:], strict=True)]
+    names = [f"{power_of_ten(a)}\n{power_of_ten(b)}" for a, b in pairwise(powers)]
     ax.set_xticks(np.arange(len(names)), names, fontsize=7)
     ax.set(yscale="log", xlabel="two successive starts α", ylabel="difference of a product")
     ax.set_title("products that grow, all teachers")

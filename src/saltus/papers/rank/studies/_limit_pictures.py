@@ -67,7 +67,8 @@ def limit(study: TheLimit, record: xarray.Dataset, law: xarray.Dataset) -> Figur
     axes[0, 2].legend(fontsize=7)
     figure.finding(
         fig,
-        "The limit is approached as 1/log(1/α); the constants C_k, which Algorithm 1 carries along, leave far less",
+        "The limit is approached as 1/log(1/α); the constants C_k, which Algorithm 1 carries along, leave "
+        "far less",
         study.note()
         + f"; α from $10^{{-{powers[0]:g}}}$ to $10^{{-{powers[-1]:g}}}$, exact flow; medians, bands "
         "hold 80%",

@@ -18,7 +18,8 @@ __all__ = ["staircase"]
 
 
 def staircase(study: StaircaseOverTraining, record: xarray.Dataset, law: xarray.Dataset) -> Figure:
-    """Loss and products of the first teacher over Algorithm 1, and all teachers' stage times against the due ones."""
+    """Loss and products of the first teacher over Algorithm 1, and all teachers' stage times against the
+    due ones."""
     fig, axes = figure.sheet(1, 3, width=3.7, height=3.2)
     one, said = record.isel(run=0), law.isel(run=0)
     time = one.time.values
@@ -58,7 +59,8 @@ def staircase(study: StaircaseOverTraining, record: xarray.Dataset, law: xarray.
     good = _share(_toys.late(record.half_rise, law.due, counts) < 0.01)
     figure.finding(
         fig,
-        f"From α = 10^-{study.power:g} training climbs Algorithm 1's staircase; {good:.0%} of the stages come "
+        f"From α = 10^-{study.power:g} training climbs Algorithm 1's staircase; {good:.0%} of the stages "
+        f"come "
         "within 1% of when they are due",
         study.note() + f"; exact flow; {int(counts.sum())} stages to {study.learnt:.0%} of the loss",
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from saltus._lazy import np, xr
@@ -18,8 +19,8 @@ if TYPE_CHECKING:
     from saltus.papers.rank.world import Toy
 
 __all__ = [
-    "PAPER", "Toys", "counting", "describe", "early", "finite", "followed", "grown", "in_order", "late", "limit", "middles",
-    "padded", "rise_times", "settled", "stairs",
+    "PAPER", "Toys", "counting", "describe", "early", "finite", "followed", "grown", "in_order", "late",
+    "limit", "middles", "padded", "rise_times", "settled", "stairs",
 ]  # fmt: skip
 
 PAPER: dict[str, Any] = {"dim": 50, "tokens": 10, "samples": 1000, "teachers": 1, "atol": 1e-4}
@@ -34,7 +35,7 @@ class Toys:
     dim: int = setting(8, "dimension d of a token; there are 2 d coordinates", low=1, high=400)
     tokens: int = setting(6, "tokens n in a sample", low=1)
     samples: int = setting(200, "samples N", low=1)
-    teachers: int = setting(8, "draws of data, teacher and start", low=1)
+    teachers: int = setting(12, "draws of data, teacher and start", low=1)
     first: int = setting(0, "number of the first draw", low=0, high=2**20)
     sharp: bool = setting(False, "logits of the teacher as they come, not divided by sqrt(d)")
     learnt: float = setting(
@@ -173,8 +174,8 @@ def rise_times(flow: Flow, found: Staircase, rises: Any) -> Any:
 def early(record: Any, at_rise: Any, power: float, stages: Any, apart: float = 0.0) -> Any:
     """How much of its new value the next winner has when a stage is half risen [pairs].
 
-    **Arguments:** `at_rise` [run, stage, coordinate]: products at half-rises; `apart`: only stages due so many
-    time constants 1 / |g| apart.
+    **Arguments:** `at_rise` [run, stage, coordinate]: products at half-rises; `apart`: only stages due
+    so many time constants 1 / |g| apart.
     """
     from saltus.papers.rank.law.flow import log_inverse
 
@@ -185,7 +186,7 @@ def early(record: Any, at_rise: Any, power: float, stages: Any, apart: float = 0
         used = np.flatnonzero(stages.isel(run=r).values)
         seen, saddle = (x.transpose("stage", "coordinate").values for x in (at_rise.isel(run=r), one.saddle))
         T, C, winner = (one[n].values for n in ("T", "C", "winner"))
-        for k, after in zip(used[:-1], used[1:], strict=True):
+        for k, after in pairwise(used):
             i = int(winner[after - 1])
             gap = (T[after] + C[after] / L - T[k] - C[k] / L) * L
             new = saddle[after, i]

@@ -36,10 +36,11 @@ if TYPE_CHECKING:
 )
 @dataclass(frozen=True)
 class Assumptions(Toys):
-    """The theorem's assumptions hold at every stage of the toy; how small a start they need is another matter.
+    """The theorem's assumptions hold at every stage of the toy; how small a start they need is another
+    matter.
 
-    L_min, above which log(1/alpha) must be for stages to come in order, says that. A small gap between winner and
-    runner-up says nothing about a given alpha.
+    L_min, above which log(1/alpha) must be for stages to come in order, says that. A small gap between
+    winner and runner-up says nothing about a given alpha.
     """
 
     deltas: tuple[float, ...] = setting((0.01, 0.05, 0.2), "sizes of the noise in u", above=0, high=10)
@@ -118,7 +119,8 @@ class Assumptions(Toys):
         seen = record.returns.where(stages)
         yield claim.within(
             "return-rate",
-            "A plateau is returned to at half the smallest eigenvalue (measured over said, median over stages).",
+            "A plateau is returned to at half the smallest eigenvalue (measured over said, median over "
+            "stages).",
             stats.median(finite((seen / law.rate).values)),
             (0.95, 1.05),
             control=("the whole eigenvalue", stats.median(finite((seen / law.rate / 2).values))),
@@ -141,7 +143,8 @@ class Assumptions(Toys):
 
 
 def alike() -> dict[str, float]:
-    """What the checkers say where the assumptions fail: two equal coordinates, and two that only their sum counts."""
+    """What the checkers say where the assumptions fail: two equal coordinates, and two that only their
+    sum counts."""
     from saltus.papers.rank.law import greedy
     from saltus.papers.rank.law.objective import Problem, Quadratic
 

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 
 LOOKS = 400
 TIES = (
-    "at θ = 0 every head of a layer attends evenly, so values of all its heads are pulled alike: the first winner is "
+    "at θ = 0 every head of a layer attends evenly, so values of all its heads are pulled alike: the "
+    "first winner is "
     "tied, and Assumption 4.3 never holds"
 )
 
@@ -46,9 +47,10 @@ TIES = (
 class DeepDiagonal:
     """Deep diagonal transformers follow Algorithm 1; with several heads a layer its assumptions never hold.
 
-    L layers with residuals and smooth feed-forward layers that are not trained; a teacher of the same kind. With
-    one head a layer all is as for one head. With two, heads of a layer are alike at theta = 0: their coordinates
-    wait equally long and rise together, which Algorithm 1 follows here by activating ties at once.
+    L layers with residuals and smooth feed-forward layers that are not trained; a teacher of the same
+    kind. With one head a layer all is as for one head. With two, heads of a layer are alike at theta =
+    0: their coordinates wait equally long and rise together, which Algorithm 1 follows here by
+    activating ties at once.
     """
 
     scale: str = setting("default", "size", choices=("default", "paper"))
@@ -173,7 +175,8 @@ class DeepDiagonal:
             )
             yield claim.below(
                 f"plateaus-{id}",
-                f"With {name} a layer, no product is far from the saddle's in the middle of a plateau (distance, "
+                f"With {name} a layer, no product is far from the saddle's in the middle of a plateau "
+                f"(distance, "
                 "median over plateaus).",
                 stats.median(finite(one.apart.where(counts).values)),
                 0.02,
@@ -182,7 +185,8 @@ class DeepDiagonal:
         few, many = (record.sel(heads=h).least.where(stages.sel(heads=h)) for h in self.widths())
         yield claim.above(
             "strict-minimum",
-            "4.4: with one head a layer every saddle is a strict minimum (smallest eigenvalue, of all stages).",
+            "4.4: with one head a layer every saddle is a strict minimum (smallest eigenvalue, of all "
+            "stages).",
             stats.least(finite(few.values)),
             1e-6,
             control=(f"{self.heads} heads", stats.least(finite(many.values))),

@@ -132,7 +132,8 @@ class Evolution(Toys):
         )
         yield claim.below(
             "converge",
-            f"Between the two smallest starts products differ less than between the two largest (average over "
+            f"Between the two smallest starts products differ less than between the two largest (average "
+            f"over "
             f"time, ratio, median over {self.words()} that grow).",
             stats.median((mean[1] / mean[0])[grown]),
             0.5,
@@ -152,7 +153,8 @@ class Evolution(Toys):
         apart = _toys.early(small, small.at_rise, last, stages, SHARP)
         yield claim.above(
             "one-at-a-time",
-            f"Of two stages due {SHARP:g} time constants apart the second is below 10% when the first is half risen "
+            f"Of two stages due {SHARP:g} time constants apart the second is below 10% when the first is "
+            f"half risen "
             "(share of pairs).",
             stats.share(apart < 0.1),
             0.9,
@@ -167,7 +169,8 @@ class Evolution(Toys):
             order.append(_toys.in_order(record.half_rise.sel(power=power), stages))
         yield claim.above(
             "order-law",
-            "Stages that come apart by T_k + C_k/L come in the order of Algorithm 1 (share of pairs, all starts).",
+            "Stages that come apart by T_k + C_k/L come in the order of Algorithm 1 (share of pairs, all "
+            "starts).",
             stats.share(np.concatenate(order)[np.concatenate(told)]),
             0.9,
             control=("pairs that do not", stats.share(np.concatenate(order)[~np.concatenate(told)])),
@@ -204,7 +207,8 @@ COST = "half a minute on two cores; --scale paper: minutes"
 @study("rank/fig2", cites="boixadsera2023rank", figure="2", cost=COST, checks=CHECKS)
 @dataclass(frozen=True)
 class LossAndEntries(Evolution):
-    """As the start shrinks, loss and products converge to Algorithm 1's stages, later by C_k / log(1/alpha)."""
+    """As the start shrinks, loss and products converge to Algorithm 1's stages, later by C_k /
+    log(1/alpha)."""
 
 
 @study("rank/fig8", cites="boixadsera2023rank", figure="8", cost=COST, checks=CHECKS)

@@ -1,4 +1,5 @@
-"""Theorem 4.1 as a measurement: how far training is from Algorithm 1 as the start shrinks, down to 10^-1000."""
+"""Theorem 4.1 as a measurement: how far training is from Algorithm 1 as the start shrinks, down to
+10^-1000."""
 
 from __future__ import annotations
 
@@ -43,7 +44,8 @@ SHARP = 6.0  # half-width of windows around T_k + C_k / L, in time constants ove
 )
 @dataclass(frozen=True)
 class TheLimit(Toys):
-    """Training tends to Algorithm 1 as slowly as 1 / log(1/alpha), with a constant that Algorithm 1 can tell."""
+    """Training tends to Algorithm 1 as slowly as 1 / log(1/alpha), with a constant that Algorithm 1 can
+    tell."""
 
     powers: tuple[float, ...] = setting(
         (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 300.0, 1000.0),
@@ -131,7 +133,8 @@ class TheLimit(Toys):
         apart = record.apart.where(stages)
         yield claim.above(
             "theorem",
-            f"Half way between T_k and T_k+1 no product is more than 0.02 from θ^k at α = 10^-{last:g} (share of "
+            f"Half way between T_k and T_k+1 no product is more than 0.02 from θ^k at α = 10^-{last:g} "
+            f"(share of "
             "stages).",
             stats.share(finite(apart.sel(power=last).values) < 0.02),
             0.9,
@@ -163,7 +166,8 @@ class TheLimit(Toys):
         )
         yield claim.below(
             "due-windows",
-            f"Outside windows of {SHARP:g} time constants around T_k + C_k/L none is, from a staircase that late.",
+            f"Outside windows of {SHARP:g} time constants around T_k + C_k/L none is, from a staircase "
+            f"that late.",
             stats.median((at.outside_due / scale).values),
             0.05,
             control=("windows of that width around T_k", stats.median((at.outside_plain / scale).values)),
@@ -187,7 +191,8 @@ class TheLimit(Toys):
         L_last = last * np.log(10.0)
         yield claim.below(
             "second-order",
-            f"At α = 10^-{last:g} stages come within 0.01/L of T_k + C_k/L (error times L, median over stages).",
+            f"At α = 10^-{last:g} stages come within 0.01/L of T_k + C_k/L (error times L, median over "
+            f"stages).",
             stats.median(finite(left.values) * L_last),
             0.01,
             control=("of T_k", stats.median(finite(plain.values) * L_last)),

@@ -30,7 +30,8 @@ ROOM = 12.0  # time constants: for coming back, and between that and the next st
 LONGEST = 3000.0  # saddles that take longer to come back to are passed over
 CODES = {"random": 0, "transition": 1, "new": 2}
 WHY = (
-    "noise on u and on v apart moves u² - v², which the flow keeps: products come back, and the weights are then on "
+    "noise on u and on v apart moves u² - v², which the flow keeps: products come back, and the weights "
+    "are then on "
     "another hyperbola"
 )
 RANDOM = (
@@ -88,8 +89,8 @@ class Perturbed(Toys):
     def of_kind(self, toy: Toy, kind: str) -> xarray.Dataset:
         """All pushes of one kind; figures 3, 10 and 11 share them."""
         key = (
-            toy, kind, self.learnt, self.power, self.pushes, self.spread, self.small, self.large, self.duration,
-            self.atol,
+            toy, kind, self.learnt, self.power, self.pushes, self.spread, self.small, self.large,
+            self.duration, self.atol,
         )  # fmt: skip
         if key not in _DONE:
             _DONE[key] = self.pushed(toy, kind)
@@ -131,12 +132,14 @@ class Perturbed(Toys):
         return [case for case in cases if case[1]][: self.pushes]
 
     def middle_cases(self, toy: Toy, found: Staircase, rises: Any, flow: Flow) -> list[tuple[float, float]]:
-        """Middles of transitions with room before the next stage; several pushes of each, when there are few."""
+        """Middles of transitions with room before the next stage; several pushes of each, when there are
+        few."""
         cases = [(t, self.room(t, found, rises, flow)) for t in map(float, rises[np.isfinite(rises)])]
         return ([case for case in cases if case[1]] * self.pushes)[: self.pushes]
 
     def room(self, when: float, found: Staircase, rises: Any, flow: Flow) -> float:
-        """The time to come back in: `duration`, or what the saddle's slowest direction needs when that is longer.
+        """The time to come back in: `duration`, or what the saddle's slowest direction needs when that
+        is longer.
 
         0 if the next stage is nearer than that and what may move it, O(1) / |g|.
         """
@@ -237,7 +240,8 @@ class Perturbed(Toys):
             seen, control = pair(back, "new")
             yield claim.above(
                 "same-end",
-                f"Pushed by {self.small:g} where a coordinate passes {self.large:g}, products are where they would "
+                f"Pushed by {self.small:g} where a coordinate passes {self.large:g}, products are where "
+                f"they would "
                 "have been in the middle of its plateau (share of plateaus with room).",
                 seen,
                 0.9,

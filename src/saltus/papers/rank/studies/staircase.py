@@ -43,8 +43,9 @@ LOOKS = 500
 class StaircaseOverTraining(Toys):
     """Training from a tiny start climbs Algorithm 1's staircase, each stage late by C_k / log(1/alpha).
 
-    One diagonal attention head learns another from alpha = 10^-32. Algorithm 1 says which product u v grows next,
-    when, and to which saddle; C_k, which it can carry along, says how late that is at a given alpha.
+    One diagonal attention head learns another from alpha = 10^-32. Algorithm 1 says which product u v
+    grows next, when, and to which saddle; C_k, which it can carry along, says how late that is at a
+    given alpha.
     """
 
     power: float = setting(32.0, "training starts at alpha = 10^-power", above=0.3, high=150)
@@ -139,7 +140,8 @@ class StaircaseOverTraining(Toys):
         small, large = (_toys.settled(record, power, counts) for power in (self.power, self.large))
         yield claim.above(
             "order",
-            "Stages that come apart at this α, by T_k + C_k/L, come in the order of Algorithm 1 (share of pairs).",
+            "Stages that come apart at this α, by T_k + C_k/L, come in the order of Algorithm 1 (share of "
+            "pairs).",
             stats.share(_toys.in_order(record.half_rise, counts)[small]),
             0.9,
             control=(
@@ -159,14 +161,16 @@ class StaircaseOverTraining(Toys):
         rising = abs(record.at_rise - record.saddle).max("coordinate").where(inner)
         yield claim.below(
             "plateaus",
-            "In the middle of a plateau no product is far from the saddle's (distance, median over plateaus).",
+            "In the middle of a plateau no product is far from the saddle's (distance, median over "
+            "plateaus).",
             stats.median(finite(there.values)),
             0.02,
             control=("at the half-rise", stats.median(finite(rising.values))),
         )
         yield claim.above(
             "one-at-a-time",
-            "Of two stages due 6 time constants apart the second is below 10% when the first is half risen (share "
+            "Of two stages due 6 time constants apart the second is below 10% when the first is half "
+            "risen (share "
             "of pairs).",
             stats.share(_toys.early(record, record.at_rise, self.power, counts, 6.0) < 0.1),
             0.9,
