@@ -53,7 +53,7 @@ def strict(found: Staircase) -> Any:
     return found.stacked("least")[1:] / 2
 
 
-def relaxation(problem: Problem, stage: Stage, size: float = 1e-3, atol: float = 1e-7) -> float:
+def relaxation(problem: Problem, stage: Stage, size: float = 1e-2, atol: float = 1e-6) -> float:
     """Rate at which the flow comes back to a saddle along its slowest direction on the support.
 
     It is half the smallest eigenvalue, as du/dt = s u g and not twice that.
@@ -72,7 +72,7 @@ def relaxation(problem: Problem, stage: Stage, size: float = 1e-3, atol: float =
     moved = u + size * float(u.min()) * slowest
     m[on] = signs[on] * moved**2
     path = orbit.follow(
-        problem.objective, problem.data, m, on, signs, np.zeros_like(m), atol=min(atol, 1e-5 * size)
+        problem.objective, problem.data, m, on, signs, np.zeros_like(m), atol=atol
     ).path
     along = (np.exp(path.y[:, on] / 2) - u) @ slowest
     part = along / along[0]

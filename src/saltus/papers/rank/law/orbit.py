@@ -65,7 +65,7 @@ def _solver(objective: Objective) -> Solver:
         flux = jnp.abs(_products(x, support, signs) * growth)
         # At the start the new coordinate is small, not stationary: it grows at the full rate of its saddle.
         rate = jnp.max(jnp.where(support, jnp.abs(before), 0.0))
-        return jnp.all(~support | ((flux < SETTLED) & (growth < 1e-3 * rate)))
+        return jnp.all(~support | ((flux < SETTLED) & (growth < jnp.maximum(1e-3 * rate, 1e-9))))
 
     return Solver(f, jac, stop)
 

@@ -11,7 +11,7 @@ from saltus._lazy import np, xr
 from saltus.core import claim, stats
 from saltus.core.settings import setting
 from saltus.core.study import study
-from saltus.papers.rank.studies import _toys
+from saltus.papers.rank.studies import _pushes, _toys
 from saltus.papers.rank.studies._toys import Toys
 
 if TYPE_CHECKING:
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from saltus.papers.rank.law.greedy import Staircase
     from saltus.papers.rank.world import Toy
 
-LOOKS = 61
 BACK = 0.02  # largest difference of a product at which a run counts as back
 ROOM = 12.0  # time constants: for coming back, and between that and the next stage
 LONGEST = 3000.0  # saddles that take longer to come back to are passed over
@@ -108,11 +107,13 @@ class Perturbed(Toys):
             noise = normals(20_000 + 1000 * toy.run + 300 * CODES[kind] + number, (2, flow.problem.size))
             noise *= self.small if kind == "new" else self.spread
             for everything in (False, True):
-                made = self.push(flow, when, lasts, noise, everything)
+                made = _pushes.push(flow, when, lasts, noise, everything, self.large, self.atol)
                 facts = dict(kind=CODES[kind], moment=when, duration=lasts, all=everything)
                 rows.append(made.assign({name: float(value) for name, value in facts.items()}))
         if not rows:  # no plateau has room: one row in which all is nan, for the shape
-            blank = self.push(flow, 0.0, 1.0, np.zeros((2, flow.problem.size)), False)
+            blank = _pushes.push(
+                flow, 0.0, 1.0, np.zeros((2, flow.problem.size)), False, self.large, self.atol
+            )
             facts = dict.fromkeys(("kind", "moment", "duration", "all"), np.nan)
             rows = [(blank * np.nan).assign(facts)]
         return xr.concat(rows, "push")
@@ -168,35 +169,6 @@ class Perturbed(Toys):
             if end > when and (rises[k + 1] - rises[k]) * flow.L > 2 * ROOM / slowest:
                 cases.append((when, (end - when) * flow.L))
         return (cases * self.pushes)[: self.pushes]  # several pushes of each, when there are few
-
-    def push(self, flow: Flow, when: float, lasts: float, noise: Any, everything: bool) -> xarray.Dataset:
-        """The path after a push of the large weights, or of all."""
-        from saltus.papers.rank.law.flow import onward
-
-        u, v = flow.weights(when)
-        chosen = everything | (np.maximum(abs(u), abs(v)) > self.large)
-        up, vp = u + chosen * noise[0], v + chosen * noise[1]
-        # Where nothing was pushed the logarithms are kept: u - v is far below what u and v resolve.
-        P, Q = flow.logs(when)
-        with np.errstate(divide="ignore"):
-            P = np.where(chosen, np.log(abs(up + vp)), P)
-            Q = np.where(chosen, np.log(abs(up - vp)), Q)
-        after = onward(flow.problem, P, P + Q, lasts, flow.L, atol=self.atol)
-        share = np.linspace(0.0, 1.0, LOOKS)
-        there = np.minimum(share * lasts / flow.L, after.until)
-        pushed = after.products(there)
-        plain = _later(flow, when + there, self.atol)
-        ours, theirs = after.logs(there[-1]), flow.logs(min(when + there[-1], flow.until))
-        weights = max(float(np.abs(w).max()) for w in _weight_gaps(ours, theirs))
-        return xr.Dataset(
-            {
-                "off": ("look", abs(pushed - plain).max(1)),
-                "off_weights": ((), weights),
-                "pushed": (("look", "coordinate"), pushed),
-                "plain": (("look", "coordinate"), plain),
-            },
-            coords={"look": share},
-        ).rename(look="share")
 
     def claims(self, record: xarray.Dataset, law: None) -> Iterator[Claim]:
         back = (record.off.isel(share=-1) < BACK).values
@@ -255,25 +227,6 @@ class Perturbed(Toys):
         from saltus.papers.rank.studies import _perturbed_pictures
 
         return _perturbed_pictures.pushes(self, record)
-
-
-def _later(flow: Flow, times: Any, atol: float) -> Any:
-    """Products of the path that was not pushed, also beyond where it was followed to."""
-    from saltus.papers.rank.law.flow import onward
-
-    inside = times <= flow.until
-    values = flow.products(np.minimum(times, flow.until))
-    if not inside.all():
-        P, _ = flow.logs(flow.until)
-        more = onward(flow.problem, P, flow.K, (times[-1] - flow.until) * flow.L, flow.L, atol=atol)
-        values[~inside] = more.products(times[~inside] - flow.until)
-    return values
-
-
-def _weight_gaps(ours: Any, theirs: Any) -> list[Any]:
-    """Differences of the larger and of the smaller of |u|, |v|, from log |u + v| and log |u - v|."""
-    both = [(np.exp(P), np.exp(Q)) for P, Q in (ours, theirs)]
-    return [(both[0][0] + s * both[0][1]) / 2 - (both[1][0] + s * both[1][1]) / 2 for s in (1, -1)]
 
 
 COST = "under a minute on two cores; --scale paper: minutes"
