@@ -57,8 +57,8 @@ def _check(tag: re.Match[str]) -> None:
     if study == "table":
         if field not in tables.TABLES or claim:
             raise BadInput(f"{tag[0]}: no table {field!r}")
-    elif f"sim/{study}" not in python.studies():
-        raise BadInput(f"{tag[0]}: no study sim/{study}")
+    elif study not in {id.split("/")[1] for id in python.studies()}:
+        raise BadInput(f"{tag[0]}: no study {study}")
     elif not claim or (claim != "settings" and field not in FIELDS):
         raise BadInput(f"{tag[0]}: write {{{{STUDY.CLAIM.FIELD}}}} with FIELD one of {', '.join(FIELDS)}")
 
@@ -67,7 +67,10 @@ def _value(tag: re.Match[str], found: Found) -> str:
     study, claim_id, field, percent, reading = tag.groups()
     if study == "table":
         return tables.TABLES[field](found)
-    id = f"sim/{study}"
+    paper = next(iter(found))[0].split("/")[0] if found else "sim"
+    id = f"{paper}/{study}"
+    if id not in python.studies():
+        raise BadInput(f"{tag[0]}: no study {id}")
     info = python.studies()[id]
     key = (id, (reading or READINGS[0]) if readings(info) != (PLAIN,) else PLAIN)
     if key not in found:

@@ -79,7 +79,7 @@ class Transformer:
         m = m.reshape(self.layers, self.heads, 2, self.dim)
         Z = X
         for layer in range(self.layers):
-            Z = Z + sum(attention(Z, *m[layer, i]) for i in range(self.heads))
+            Z = Z + jnp.sum(jax.vmap(attention, (None, 0, 0))(Z, m[layer, :, 0], m[layer, :, 1]), 0)
             up, down = frozen[layer]
             Z = Z + self.activation(Z @ up) @ down.T
         return Z

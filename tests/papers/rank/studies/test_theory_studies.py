@@ -68,11 +68,11 @@ def test_a_small_transformer_with_two_heads_ties() -> None:
 def test_stages_that_count_end_where_little_is_left() -> None:
     one = evolution.LossAndEntries(**SMALL)
     for run in range(2):
-        found = _toys.staircase(one.toy(run))
+        found = _toys.staircase(one.toy(run), one.atol)
         last = _toys.last_stage(found, 0.3)
         loss = found.stacked("loss")
         assert loss[last] <= 0.3 * loss[0] < loss[last - 1]
-        assert len(_toys.counted(one.toy(run), 0.3).stages) == last + 1
+        assert len(_toys.counted(one.toy(run), 0.3, one.atol).stages) == last + 1
 
 
 def test_order_of_pairs_is_that_of_what_comes() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from saltus.papers.rank.law import orbit
-from saltus.papers.rank.law.greedy import Stage, Staircase, problem_pull
+from saltus.papers.rank.law.greedy import Stage, Staircase
 from saltus.papers.rank.law.objective import Problem
 
 __all__ = ["Nondegenerate", "nondegenerate", "relaxation", "restarted", "strict"]
@@ -71,9 +71,7 @@ def relaxation(problem: Problem, stage: Stage, size: float = 1e-2, atol: float =
     # Small against the smallest product, so that the linear law is the one seen.
     moved = u + size * float(u.min()) * slowest
     m[on] = signs[on] * moved**2
-    path = orbit.follow(
-        problem.objective, problem.data, m, on, signs, np.zeros_like(m), atol=atol
-    ).path
+    path = orbit.follow(problem.objective, problem.data, m, on, signs, np.zeros_like(m), atol=atol).path
     along = (np.exp(path.y[:, on] / 2) - u) @ slowest
     part = along / along[0]
     used = (part < 0.5) & (part > 0.02)
@@ -101,7 +99,7 @@ def restarted(
     u = np.abs(np.sqrt(np.abs(stage.m)) + noise)
     on = signs != 0
     m = np.where(on, signs * u**2, 0.0)
-    g = problem_pull(problem, stage.m)
+    _, g = orbit.pulled(problem.objective, problem.data, stage.m)
     end = orbit.follow(
         problem.objective,
         problem.data,

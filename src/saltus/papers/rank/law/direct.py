@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 import diffrax
 import numpy as np
 
 from saltus._jax import jax, jnp
+from saltus.papers.rank.law._once import FirstAlone, once
 from saltus.papers.rank.law.objective import Objective, Problem
 
 __all__ = ["Direct", "simulate"]
@@ -32,7 +32,7 @@ class Direct:
         return self.u * self.v
 
 
-@lru_cache(maxsize=64)
+@once
 def _program(objective: Objective, max_steps: int) -> Any:
     def slope(t: Any, y: Any, data: Any) -> Any:
         u, v = y
@@ -48,7 +48,7 @@ def _program(objective: Objective, max_steps: int) -> Any:
             stepsize_controller=diffrax.PIDController(rtol=rtol, atol=atol),
         )  # fmt: skip
 
-    return go
+    return FirstAlone(go)
 
 
 def simulate(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
@@ -12,6 +11,7 @@ import numpy as np
 
 from saltus._jax import jax, jnp
 from saltus.core.errors import BadInput
+from saltus.papers.rank.law._once import FirstAlone, once
 from saltus.papers.rank.law.objective import Objective, Problem
 from saltus.papers.rank.law.radau import Path, Solver
 
@@ -104,12 +104,12 @@ class Flow:
         return np.asarray(found)
 
 
-@lru_cache(maxsize=64)
+@once
 def _values(objective: Objective) -> Any:
-    return jax.jit(lambda ms, data: jax.lax.map(lambda m: objective.value(m, data), ms))
+    return FirstAlone(jax.jit(lambda ms, data: jax.lax.map(lambda m: objective.value(m, data), ms)))
 
 
-@lru_cache(maxsize=64)
+@once
 def _solver(objective: Objective) -> Solver:
     def parts(P: Any, K: Any) -> tuple[Any, Any]:
         return jnp.exp(jnp.minimum(2 * P, CLIP)), jnp.exp(jnp.minimum(2 * (K - P), CLIP))

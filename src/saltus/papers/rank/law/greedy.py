@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from saltus._jax import jnp
 from saltus.core.progress import Tick
 from saltus.papers.rank.law import orbit
 from saltus.papers.rank.law.objective import Problem
@@ -111,13 +110,15 @@ def run(
     signs = np.zeros(p)
     T = C = 0.0
     most = 4 * p if stages is None else stages
-    m, g, H = orbit.polish(objective, data, m, np.zeros(p, bool))
+    _, g = orbit.pulled(objective, data, m)
+    H = np.zeros((p, p))
     found: list[Stage] = []
     left: tuple[int, ...] = ()
     gap, counts = 0.0, {}
     end = "stages"
     for k in range(most + 1):
         support = m != 0
+        residual = float(np.abs(g[support]).max(initial=0.0))
         g = np.where(support, 0.0, g)  # stationarity holds to rounding only
         wait = _waits(b, g)
         order = np.argsort(wait, kind="stable")
@@ -127,9 +128,9 @@ def run(
             tied = tuple(same)
             runner = float(wait[order[1]]) if p > 1 else np.inf
         made = dict(
-            k=k, T=T, C=C, m=m, b=b, c=c, g=g, loss=float(objective.value(jnp.asarray(m), data)),
+            k=k, T=T, C=C, m=m, b=b, c=c, g=g, loss=orbit.pulled(objective, data, m)[0],
             least=least_curvature(m, H), left=left, gap=gap, counts=counts,
-            residual=float(np.abs(problem_pull(problem, m)[support]).max(initial=0.0)),
+            residual=residual,
         )  # fmt: skip
         if not np.isfinite(wait[winner]):
             found.append(Stage(**made))
@@ -139,7 +140,7 @@ def run(
         found.append(
             Stage(**made, winner=winner, sign=s, wait=float(wait[winner]), runner_up=runner, tied=tied)
         )
-        learnt = found[-1].loss <= enough * found[0].loss
+        learnt = enough > 0 and found[-1].loss <= enough * found[0].loss
         if k == most or learnt or T + wait[winner] > until:
             end = "stages" if k == most else "enough" if learnt else "time"
             break
@@ -169,11 +170,6 @@ def run(
     return Staircase(tuple(found), end)
 
 
-def problem_pull(problem: Problem, m: Any) -> Any:
-    """g [p] at m [p], as NumPy."""
-    return np.asarray(problem.objective.pull(jnp.asarray(m), problem.data))
-
-
 def _waits(b: Any, g: Any) -> Any:
     """Delta_k (eq. 10): the time until coordinate i is active; infinite where g_i = 0."""
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -192,7 +188,7 @@ def least_curvature(m: Any, H: Any) -> float:
 def _arrive(problem: Problem, found: orbit.Orbit, signs: Any) -> tuple[Any, Any, Any, tuple[int, ...], float]:
     """The stationary point an orbit ends at: coordinates that leave set to 0, the others polished."""
     flow = found.end
-    g = problem_pull(problem, flow)
+    _, g = orbit.pulled(problem.objective, problem.data, flow)
     support = found.support.copy()
     left: list[int] = []
     while True:

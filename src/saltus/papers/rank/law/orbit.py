@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from saltus._jax import jax, jnp
+from saltus.papers.rank.law._once import FirstAlone, once
 from saltus.papers.rank.law.objective import Objective
 from saltus.papers.rank.law.radau import Path, Solver
 
-__all__ = ["Orbit", "follow", "polish"]
+__all__ = ["Orbit", "follow", "polish", "pulled"]
 
 CLIP = 40.0  # no exponent of a trial step is larger; an accepted one never comes near
 SETTLED = 1e-11  # largest |m_i g_i| at which the flow counts as stationary
@@ -46,7 +46,7 @@ def _products(x: Any, support: Any, signs: Any) -> Any:
     return jnp.where(support, signs * jnp.exp(jnp.minimum(x, CLIP)), 0.0)
 
 
-@lru_cache(maxsize=64)
+@once
 def _solver(objective: Objective) -> Solver:
     def f(x: Any, args: Any) -> Any:
         support, signs, before, data = args
@@ -84,13 +84,24 @@ def follow(
     return Orbit(path, np.asarray(support), np.asarray(signs, float))
 
 
-@lru_cache(maxsize=64)
+@once
+def _both(objective: Objective) -> Any:
+    return FirstAlone(jax.jit(lambda m, data: (objective.value(m, data), objective.pull(m, data))))
+
+
+def pulled(objective: Objective, data: Any, m: Any) -> tuple[float, Any]:
+    """The loss and g [p] at m [p]."""
+    value, g = _both(objective)(jnp.asarray(m), data)
+    return float(value), np.asarray(g)
+
+
+@once
 def _restricted(objective: Objective) -> Any:
     def both(m: Any, support: Any, data: Any) -> Any:
         H = objective.hessian(m, data, support)
         return objective.pull(m, data), jnp.where(support[:, None], H, 0.0)
 
-    return jax.jit(both)
+    return FirstAlone(jax.jit(both))
 
 
 def polish(objective: Objective, data: Any, m: Any, support: Any, *, tries: int = 8) -> tuple[Any, Any, Any]:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from saltus._jax import jax, jnp
+from saltus.papers.rank.law._once import FirstAlone
 
 __all__ = ["Path", "Solver"]
 
@@ -109,8 +110,8 @@ class Solver:
         stop: Callable[[Any, Any, Any], Any] | None = None,
     ) -> None:
         self.f, self.jac, self.stop = f, jac, stop
-        self._begin = jax.jit(self._first)
-        self._go = jax.jit(partial(_chunk, self))
+        self._begin = FirstAlone(jax.jit(self._first))
+        self._go = FirstAlone(jax.jit(partial(_chunk, self)))
 
     def __call__(
         self,

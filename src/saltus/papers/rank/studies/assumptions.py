@@ -68,7 +68,7 @@ class Assumptions(Toys):
         from saltus.papers.rank.world import normals
 
         toy = self.toy(run)
-        problem, found = _toys.problem(toy), _toys.counted(toy, self.learnt)
+        problem, found = _toys.problem(toy), _toys.counted(toy, self.learnt, self.atol)
         stages = range(len(found.stages) - 1)
         first = assumptions.nondegenerate(problem, found)
         spread = np.full((len(stages), len(self.deltas)), np.nan)
@@ -92,7 +92,7 @@ class Assumptions(Toys):
             coords={"stage": np.arange(len(stages))},
         )
         returns = xr.Dataset({"returns": ("stage", rates)}, coords={"stage": np.arange(len(rates))})
-        return xr.merge([_toys.stairs(toy, self.learnt), data, returns], join="outer")
+        return xr.merge([_toys.stairs(toy, self.learnt, self.atol), data, returns], join="outer")
 
     def law(self, record: xarray.Dataset) -> xarray.Dataset:
         """Half the smallest eigenvalue: the rate of return."""

@@ -65,7 +65,7 @@ class Evolution(Toys):
     def one(self, run: int) -> xarray.Dataset:
         """One teacher from every start."""
         toy = self.toy(run)
-        found = _toys.counted(toy, self.learnt)
+        found = _toys.counted(toy, self.learnt, self.atol)
         until = _toys.horizon(found)
         times, fine = np.linspace(0.0, until, LOOKS), np.linspace(0.0, until, FINE)
         rows, before, apart = [], None, []
@@ -98,7 +98,7 @@ class Evolution(Toys):
             },
             coords={"pair": list(self.powers[:-1])},
         )
-        return xr.merge([_toys.stairs(toy, self.learnt), data, distances], join="outer")
+        return xr.merge([_toys.stairs(toy, self.learnt, self.atol), data, distances], join="outer")
 
     def law(self, record: xarray.Dataset) -> xarray.Dataset:
         """Algorithm 1 at the looks of the record, and when its stages are due from each start."""

@@ -77,8 +77,8 @@ class TheLimit(Toys):
     def one(self, run: int) -> xarray.Dataset:
         """One teacher from every start, against the staircase."""
         toy = self.toy(run)
-        found = _toys.counted(toy, self.learnt)
-        whole = _toys.staircase(toy)
+        found = _toys.counted(toy, self.learnt, self.atol)
+        whole = _toys.staircase(toy, self.atol)
         K, until = len(found.stages) - 1, _toys.horizon(found)
         T, C = found.stacked("T"), found.stacked("C")
         times = np.linspace(0.0, until, FINE + 1)[1:]
@@ -119,7 +119,7 @@ class TheLimit(Toys):
                 )
             )
         data = xr.concat(rows, "power", join="outer").assign_coords(power=list(self.powers))
-        return xr.merge([_toys.stairs(toy, self.learnt), data], join="outer")
+        return xr.merge([_toys.stairs(toy, self.learnt, self.atol), data], join="outer")
 
     def law(self, record: xarray.Dataset) -> xarray.Dataset:
         """C_k / L: how late a stage is."""

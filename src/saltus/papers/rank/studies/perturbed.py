@@ -98,7 +98,7 @@ class Perturbed(Toys):
     def pushed(self, toy: Toy, kind: str) -> xarray.Dataset:
         from saltus.papers.rank.world import normals
 
-        found = _toys.counted(toy, self.learnt)
+        found = _toys.counted(toy, self.learnt, self.atol)
         flow = _toys.followed(toy, self.power, _toys.horizon(found), self.atol)
         rises = flow.half_rises(found.stages)
         cases = {"random": self.random_cases, "transition": self.middle_cases, "new": self.new_cases}[kind]

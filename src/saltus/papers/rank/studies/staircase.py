@@ -68,7 +68,7 @@ class StaircaseOverTraining(Toys):
     def one(self, run: int) -> xarray.Dataset:
         """One teacher: Algorithm 1, the flow, and the flow in u and v."""
         toy = self.toy(run)
-        found = _toys.counted(toy, self.learnt)
+        found = _toys.counted(toy, self.learnt, self.atol)
         until = _toys.horizon(found)
         flow = _toys.followed(toy, self.power, until, self.atol)
         control = _toys.followed(toy, self.large, until, self.atol)
@@ -102,7 +102,7 @@ class StaircaseOverTraining(Toys):
                 "products": (("look", "coordinate"), flow.products(times)),
             }
         )
-        parts = [_toys.stairs(toy, self.learnt), data, curves, self.directly(toy, flow, until)]
+        parts = [_toys.stairs(toy, self.learnt, self.atol), data, curves, self.directly(toy, flow, until)]
         return xr.merge(parts, join="outer")
 
     def directly(self, toy: Any, flow: Any, until: float) -> xarray.Dataset:
