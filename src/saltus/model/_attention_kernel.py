@@ -44,7 +44,12 @@ attend.defvjp(_begin, _back)
 
 
 def _call(
-    body: Any, given: tuple[jax.Array, ...], shape: tuple[int, ...], joined: jax.Array, interpret: bool, warps: int
+    body: Any,
+    given: tuple[jax.Array, ...],
+    shape: tuple[int, ...],
+    joined: jax.Array,
+    interpret: bool,
+    warps: int,
 ) -> jax.Array:
     from jax.experimental import pallas as pl
 

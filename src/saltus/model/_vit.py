@@ -137,4 +137,3 @@ class ViT:
         (rows, columns), side = (n // self.patch for n in self.image), self.patch
         x = x.reshape(-1, rows, side, columns, side, self.channels)
         return x.swapaxes(2, 3).reshape(len(x), rows * columns, -1)
-
