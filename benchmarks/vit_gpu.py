@@ -33,6 +33,7 @@ import numpy as np
 
 light.open_saltus()
 
+import vit_attention  # noqa: E402
 import vit_case  # noqa: E402
 from vit import Peer, best_of, ours, summary  # noqa: E402
 
@@ -42,6 +43,7 @@ SHARES = {"adam": 0.5, "sgd": 0.22, "scales": 0.28}
 WARM_EPOCHS, EPOCHS = 15, 500  # of the paper; the warm-up keeps its part of however many epochs fit
 RATES = {"adam": 1e-4, "sgd": 0.3}
 SCALES = (1.0, 0.5, 0.2, 0.1)
+LOOK_AT = 2048  # training points at every look
 LOOKS = {"adam": 56, "sgd": 40, "scales": 24}
 
 
@@ -81,7 +83,7 @@ class Visit:
         self.quick, self.device, self.out, self.seconds = asked.quick, asked.device, asked.out, asked.seconds
         self.out.mkdir(parents=True, exist_ok=True)
         self.found: dict[str, Any] = {"environment": environment.environment(self.device)}
-        self.rate, self.way = 0.0, "plain"
+        self.rate, self.way = 0.0, ""
 
     def write(self) -> None:
         (self.out / "visit.json").write_text(json.dumps(self.found, indent=1) + "\n")
@@ -89,54 +91,69 @@ class Visit:
     def left(self) -> float:
         return self.seconds - gone()
 
-    def speed(self, train: Any, peers: bool) -> None:
+    def speed(self, train: Any, test: Any, peers: bool, ways: list[str]) -> None:
         """Images a second of everybody, and seconds of the spectra."""
-        from vit_ours import Ours, matrix_rate, model_for, plain_spectra, spectra
+        from vit_ours import matrix_rate, plain_spectra, spectra
 
         steps = 2 if self.quick else 30
         data = {"x": train.x[:8192], "y": train.y[:8192]}
         with tempfile.TemporaryDirectory(prefix="saltus-vit-") as folder:
             params = vit_case.save(Path(folder), self.quick, data, train.mean, train.std)
-            peer = (
-                Peer(Path(folder), self.device, steps, ("compile",) if self.quick else ()) if peers else None
-            )
+            skip = ("compile",) if self.quick else ()
+            peer = Peer(Path(folder), self.device, steps, skip) if peers else None
             try:
                 self.found["matrix_rate"] = matrix_rate(self.quick or self.device == "cpu")
-                ways = ("kernel", "cudnn") if self.device == "gpu" else ("plain",)
-                self.found["ours"] = ours(self.device, ways, self.quick, train, params, steps)
-                if best_of(self.found["ours"]) is None:
-                    self.found["ours"] |= ours(self.device, ("plain",), self.quick, train, params, steps)
+                self.found["ours"], mine = ours(self.device, ways[:2], self.quick, train, params, steps)
+                if mine is None:
+                    ways = ["plain"]
+                    self.found["ours"], mine = ours(self.device, ways, self.quick, train, params, steps)
+                self.found["way"] = self.way = best_of(self.found["ours"]) or "plain"
+                self.rate = self.found["ours"][self.way]["images_per_second"]
                 self.write()
                 say("ours are timed")
+                self.found["spectra"] = spectra(mine.carry.params, mine.start, ("gram",), 2)
+                self.found["plain_spectra"] = plain_spectra(mine.carry.params, mine.start, 2)
+                say("spectra", self.found["spectra"], self.found["plain_spectra"])
+                # What the trainings need is compiled while PyTorch still compiles, not while it is timed.
+                self.prepare(mine, train, test)
+                self.write()
                 self.found["torch"] = peer.times() if peer else {}
             finally:
                 if peer:
                     peer.end()
-        self.way = best_of(self.found["ours"]) or "plain"
-        self.rate = self.found["ours"][self.way]["images_per_second"]
-        self.found["way"] = self.way
         self.write()
         print("\n".join(summary(self.found, self.quick)), flush=True)
-        mine = Ours(model_for(self.device, self.way, self.quick), train, vit_case.BATCH[self.quick])
-        mine.run(2)
-        repeats = 1 if self.quick else 2
-        self.found["spectra"] = spectra(mine.carry.params, mine.start, ("gram",), repeats)
-        self.found["plain_spectra"] = plain_spectra(mine.carry.params, mine.start, 1 if self.quick else 4)
-        say("spectra", self.found["spectra"], self.found["plain_spectra"])
-        self.write()
+
+    def prepare(self, mine: Any, train: Any, test: Any) -> None:
+        """Compile looks, and the steps of SGD."""
+        from vit_ours import Ours
+
+        from saltus.descent import sgd
+        from saltus.descent.network import Table
+
+        few = Table(train.x[:LOOK_AT], train.y[:LOOK_AT], train.mean, train.std)
+        of_looks = {"train": few.arrays(), "test": test.arrays()}
+        mine.look(of_looks)
+        began = time.perf_counter()
+        mine.look(of_looks)
+        self.found["look"] = time.perf_counter() - began
+        say("a look", self.found["look"])
+        other = Ours(mine.engine.model, train, sgd(0.1, steps=2**15, batch=mine.engine.plan.batch))
+        other.run(0)
+        other.look(of_looks)
+        say("SGD is compiled")
 
     def epochs(self, seconds: float, runs: int, looks: int, points: int) -> int:
         """How many epochs of each of `runs` fit, looks included, a tenth kept in hand."""
-        a_look = self.found.get("spectra", {}).get("gram")
-        a_look = (a_look if isinstance(a_look, float) else 1.0) + 4096 / max(self.rate, 1) + 0.05
-        training = 0.9 * seconds - runs * looks * a_look
+        training = 0.92 * seconds - runs * looks * (self.found.get("look", 1.0) + 0.02)
         return max(int(training * self.rate / points / runs), 1)
 
     def descend(self, name: str, train: Any, test: Any, seconds: float) -> None:
         """One part's trainings, and what was seen of them."""
-        from vit_ours import model_for
+        from vit_ours import PROBES, model_for
 
         from saltus import probe
+        from saltus._jax import jax
         from saltus.descent import adam, at, network, rate, sgd
 
         scales = SCALES if name == "scales" else (1.0,)
@@ -158,18 +175,18 @@ class Visit:
             until = gone() + (ends - gone()) / (len(scales) - number)
             began = time.perf_counter()
             found = network.fit(
-                model, train, how, test=test, watch=[probe.head_spectra(method="gram")],
-                at=at.log(looks), scales=(scale,), evaluate=2048, every=max(total // 40, 1),
+                model, train, how, test=test, watch=PROBES,
+                at=at.log(looks), scales=(scale,), evaluate=LOOK_AT, every=max(total // 40, 1),
                 stop=lambda until=until: gone() > until,
             )  # fmt: skip
             took = time.perf_counter() - began
             values = {k: v[0] for k, v in found.seen.items()}
             values |= {"steps": found.steps, "epoch": found.epoch}
-            values |= {f"start_{k}": np.asarray(v) for k, v in probe.head_products(found.start).items()}
+            began_with = jax.jit(probe.head_products)(found.start)
+            values |= {f"start_{k}": np.asarray(v) for k, v in began_with.items()}
             for key, value in values.items():
-                arrays.setdefault(key, []).append(
-                    value.astype(np.float32) if value.dtype.kind == "f" else value
-                )
+                narrow = np.float32 if value.dtype.kind == "f" else value.dtype
+                arrays.setdefault(key, []).append(value.astype(narrow))
             row["scales"].append(
                 {
                     "scale": scale, "seconds": took, "steps": found.step, "of": total,
@@ -201,10 +218,12 @@ def main() -> int:
     asked = options.parse_args()
     visit = Visit(asked)
     with ThreadPoolExecutor() as pool:
-        reading = pool.submit(tables, asked.data, asked.quick)
-        import vit_ours  # noqa: F401  (its imports while the images are opened)
-
-        train, test, about = reading.result()
+        trying = pool.submit(vit_attention.tried, ("kernel", "cudnn")) if asked.device == "gpu" else None
+        train, test, about = pool.submit(tables, asked.data, asked.quick).result()
+        if trying is not None:
+            visit.found["attention"] = trying.result()
+            say(visit.found["attention"])
+    ways = vit_attention.best(visit.found.get("attention", {})) or ["plain"]
     visit.found["data"] = about
     say(about)
     parts = [p for p in ("speed", "adam", "sgd", "scales") if p in asked.parts]
@@ -212,10 +231,10 @@ def main() -> int:
     for number, name in enumerate(parts):
         try:
             if name == "speed":
-                visit.speed(train, not asked.no_torch)
+                visit.speed(train, test, not asked.no_torch, ways)
                 continue
             rest = sum(SHARES[p] for p in parts[number:])
-            visit.rate = visit.rate or 30_000.0
+            visit.rate, visit.way = visit.rate or 20_000.0, visit.way or ways[0]
             visit.descend(name, train, test, (visit.left() - 4) * SHARES[name] / rest)
         except Exception as error:
             traceback.print_exc()

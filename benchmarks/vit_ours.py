@@ -1,4 +1,4 @@
-"""Our side of the transformer contest: training steps, spectra of all heads, and the plain ways beside them."""
+"""Our side of the transformer contest: training steps, spectra of all heads, and plain ways beside them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ import vit_case
 
 from saltus import probe
 from saltus._jax import jax, jnp
-from saltus.descent._how import adam
 from saltus.descent._world import cross_entropy
 from saltus.descent.network import Table
 from saltus.descent.network._engine import Engine, compiled, rate_table
@@ -25,23 +24,25 @@ def model_for(device: str, way: str, quick: bool) -> Any:
     return vit_case.model(quick, attention=way, **more)
 
 
+PROBES = (probe.head_spectra(method="gram"),)
+
+
 class Ours:
     """Training by `descent.network`: its own compiled loop, from data to updated parameters."""
 
-    def __init__(self, model: Any, table: Table, batch: int) -> None:
-        how = adam(vit_case.LR, steps=2**15, batch=batch)
-        self.engine = Engine(model, how, how.plan(len(table)), cross_entropy, (), "float32", False)
-        self.begin, self.advance, _ = compiled(self.engine)
+    def __init__(self, model: Any, table: Table, how: Any) -> None:
+        plan = how.plan(len(table))
+        self.engine = Engine(model, how, plan, cross_entropy, PROBES, "float32", False)
+        self.begin, self.advance, self.looker = compiled(self.engine)
         self.keys, self.scales = members_of([(0, 1.0)], 0)
-        self.arrays, self.rates, self.at = table.arrays(), rate_table(how, 2**15), 0
+        self.arrays, self.rates, self.at = table.arrays(), rate_table(how, plan.total), 0
         self.carry, self.start = self.begin(self.keys, self.scales)
         self.start = jax.tree.map(jnp.copy, self.start)
 
     def take(self, params: Any) -> None:
         """Start from these parameters."""
-        self.carry = self.carry._replace(
-            params=jax.tree.map(lambda leaf: jnp.array(leaf, jnp.float32), params)
-        )
+        taken = jax.tree.map(lambda leaf: jnp.array(leaf, jnp.float32), params)
+        self.carry = self.carry._replace(params=taken)
 
     def run(self, steps: int) -> float:
         """The mean loss of so many more steps."""
@@ -49,7 +50,12 @@ class Ours:
         self.carry = self.carry._replace(loss=jnp.zeros((), jnp.float32))
         first, last = jnp.int32(begins), jnp.int32(self.at)
         self.carry = self.advance(self.carry, first, last, self.keys, self.rates, self.arrays)
-        return float(self.carry.loss) / steps  # waits for the device
+        return float(self.carry.loss) / max(steps, 1)  # waits for the device
+
+    def look(self, tables: dict[str, Any]) -> Any:
+        """What a training sees at a step it looks at."""
+        now = (jnp.int32(self.at), jnp.asarray(np.float64(0)))  # of the very types `fit` gives
+        return jax.block_until_ready(self.looker(self.carry, self.start, *now, self.keys, tables))
 
 
 def timed(ours: Ours, warm: int, steps: int) -> dict[str, Any]:

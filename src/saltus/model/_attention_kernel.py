@@ -69,7 +69,7 @@ def _call(
 
 
 class _Parts:
-    """Rows of one head: those of the tokens [n, head], and of the token before them [head] if there is one."""
+    """Rows of one head: of the tokens [n, head], and of the one before them [head] if there is one."""
 
     def __init__(self, ref: Any, batch: Any, heads: Any, first: int, count: int, which: int | None) -> None:
         rows = slice(first, first + count)

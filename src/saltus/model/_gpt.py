@@ -70,7 +70,8 @@ class GPT:
         e, m = self.head or d // h, self.mlp or 4 * d
         std = 0.02 * self.scale
         out = std / (2 * self.depth) ** 0.5
-        sizes = {name: ((d, h, e), std) for name in ("W_Q", "W_K", "W_V")}
+        heads = ("W_Q", "W_K", "W_V")
+        sizes: dict[str, tuple[tuple[int, ...], Any]] = {name: ((d, h, e), std) for name in heads}
         return sizes | {"W_O": ((d, h, e), out), "W_1": ((d, m), std), "W_2": ((m, d), out)}
 
     def _block(self, numbers: jax.Array, sizes: _blocks.Sizes) -> _blocks.Layer:

@@ -23,7 +23,8 @@ class ViT:
     - `scale`: times the initial weights and biases of every layer and of the head; what maps patches to
       tokens (patch weights, positions, class token) and the layer norms start as they always do.
     - `compute`: numbers to compute with, such as bfloat16; those of the parameters when None.
-    - `attention`: plain, or on an NVIDIA GPU cudnn or kernel; `unroll`: layers written out rather than as a loop.
+    - `attention`: plain, or on an NVIDIA GPU cudnn or kernel; `unroll`: layers written out rather than
+      as a loop.
 
     Defaults are those of the CIFAR-10 runs of Boix-Adsera et al. (2023). Initial weights: U(-1, 1) /
     sqrt(fan_in) for weights and biases, N(0, 1) for positions and class token.
@@ -94,7 +95,9 @@ class ViT:
     def _layer(self) -> _blocks.Sizes:
         d, h, e, m = self.width, self.heads, self.head, self.mlp
         wide, inner, hidden = (self.scale * fan_in**-0.5 for fan_in in (d, h * e, m))
-        sizes = {name: ((d, h, e), wide) for name in ("W_Q", "W_K", "W_V")}
+        sizes: dict[str, tuple[tuple[int, ...], Any]] = {
+            name: ((d, h, e), wide) for name in ("W_Q", "W_K", "W_V")
+        }
         sizes |= {"W_O": ((d, h, e), inner), "b_O": ((d,), inner)}
         sizes |= {"W_1": ((d, m), wide), "b_1": ((m,), wide), "W_2": ((m, d), hidden), "b_2": ((d,), hidden)}
         return sizes | ({n: ((h, e), wide) for n in ("b_Q", "b_K", "b_V")} if self.bias else {})

@@ -66,7 +66,8 @@ def fit(
 
     - `model`: anything with `init(key)` and `apply(params, x)`; `how`: a descent such as `adam(...)`.
     - `seeds`: each its own initial values and order of the data; `scales`: values for the model's field
-      `scale` (its own unless said), every one with every seed: same draws, same order. Members are computed together.
+      `scale` (its own unless said), every one with every seed: same draws, same order. Members are
+      computed together.
     - `watch`: probes or functions of a `State`, whose `start` holds the initial parameters; `at`: when
       (64 log-spaced steps unless said). Always seen: loss and accuracy on the first `evaluate` training
       points and on `test`, and `loss_batches`, the mean over the batches since the last look.
@@ -148,7 +149,7 @@ def members_of(pairs: Sequence[tuple[int, float | None]], base: int) -> tuple[ja
 
 def _mark(*setup: Any) -> str:
     """What must be the same for a checkpoint to be gone on from."""
-    with np.printoptions(threshold=np.inf):
+    with np.printoptions(threshold=2**31 - 1):
         return repr(setup)
 
 
