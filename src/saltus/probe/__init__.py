@@ -6,7 +6,15 @@ says what the axes are called. Probes are evaluated inside the compiled loop.
 
 from __future__ import annotations
 
+from saltus.probe._chance import (
+    gaussian_change_rank,
+    gaussian_edge,
+    gaussian_rank,
+    random_change,
+    random_head_products,
+)
 from saltus.probe._curvature import hessian, lanczos, sharpness
+from saltus.probe._files import heads_of
 from saltus.probe._heads import head_matrices, head_products, head_ranks, head_spectra
 from saltus.probe._outputs import jacobian_at, loss, output_at
 from saltus.probe._paths import find, paths
@@ -20,10 +28,14 @@ __all__ = [
     "State",
     "as_probe",
     "find",
+    "gaussian_change_rank",
+    "gaussian_edge",
+    "gaussian_rank",
     "head_matrices",
     "head_products",
     "head_ranks",
     "head_spectra",
+    "heads_of",
     "hessian",
     "jacobian_at",
     "lanczos",
@@ -34,6 +46,8 @@ __all__ = [
     "paths",
     "probe",
     "product_spectrum",
+    "random_change",
+    "random_head_products",
     "sharpness",
     "singular_values",
     "stable_rank",

@@ -90,6 +90,8 @@ def _by_moments(left: jax.Array, right: jax.Array) -> jax.Array:
     root = jnp.linalg.cholesky(first + nudge * jnp.eye(first.shape[-1]))
     core = jnp.matmul(_t(root), jnp.matmul(second, root, precision=EXACT), precision=EXACT)
     values = jnp.linalg.eigvalsh((core + _t(core)) / 2)[..., ::-1]
+    nothing = (sizes[0] * sizes[2] == 0) & (sizes[1] * sizes[3] == 0)
+    values = jnp.where(nothing[..., None], 0, values)  # not the nudge's own
     return jnp.sqrt(jnp.maximum(values, 0)).astype(left.dtype)
 
 

@@ -200,4 +200,4 @@ def rate_table(how: Steps, total: int) -> jax.Array:
     steps = jnp.minimum(jnp.arange(length, dtype=jnp.int32), total - 1)
     if not callable(how.lr):
         return jnp.full(length, how.lr, jnp.float32)
-    return jax.vmap(how.lr)(steps).astype(jnp.float32)
+    return jax.jit(jax.vmap(how.lr))(steps).astype(jnp.float32)

@@ -96,7 +96,7 @@ def fit(
     whole, rates = table.arrays(), rate_table(how, plan.total)
     carry, start = begin(keys, of_scales)
     start = jax.tree.map(jnp.copy, start)  # the carry is given away at every call
-    clock = np.asarray(how.clock(steps), float)
+    clock = np.concatenate([[0.0], np.cumsum(np.asarray(rates[: plan.total], float))])[steps]
     seen: list[dict[str, Any]] = []
     step, mark = 0, _mark(model, how, plan, pairs, base, dtype, steps)
     if keep is not None and Path(keep).exists():
