@@ -1,4 +1,4 @@
-"""The two quadratic networks: a denoiser that shares its weights between patches, and a classifier (Section 2)."""
+"""The two quadratic networks: a denoiser with weights shared by its patches, and a classifier (Section 2)."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ __all__ = [
     "class_input_gradient",
     "class_logits",
     "class_loss",
-    "classify",
     "classifier_gradient",
     "classifier_loss",
+    "classify",
     "denoise",
     "head",
     "input_gradient",

@@ -19,7 +19,7 @@ class Sample(NamedTuple):
     """Training data as a list of distinct clean patches and who holds them.
 
     - `X` [P, d]: the patches; a `TwoPatch` has mu_+1, mu_-1 first, then xi_1..xi_n.
-    - `omega` [P]: how much of the data holds each, number of times over n; they sum to the patches a point has.
+    - `omega` [P]: how often each is held, over n; they sum to the number of patches of a point.
     - `members` [n, P]: how often point i holds patch p.
     - `labels` [n]: +1 or -1, or 0..9.
 
@@ -58,11 +58,11 @@ def start(rng: np.random.Generator, neurons: int, dim: int, sigma0: float) -> np
 def into_span(X: np.ndarray, W0: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Coordinates of patches and weights in the space they span together, in which training stays.
 
-    All gradients of both tasks lie in span{rows of W, patches}, so training in these coordinates is training in
-    R^d: inner products are the same. Patches come first, so theirs are lower triangular.
+    All gradients of both tasks lie in span{rows of W, patches}, so training in these coordinates is training
+    in R^d: inner products are the same. Patches come first, so theirs are lower triangular.
 
-    **Arguments:** `X` [P, d]; `W0` [..., m, d]. **Returns** the same [P, D], [..., m, D], and the basis [d, D]
-    with D = min(d, P + all neurons), by which `X = coordinates @ basis.T`.
+    **Arguments:** `X` [P, d]; `W0` [..., m, d]. **Returns** the same [P, D], [..., m, D], and the basis
+    [d, D] with D = min(d, P + all neurons), by which `X = coordinates @ basis.T`.
     """
     rows = np.concatenate([X, W0.reshape(-1, W0.shape[-1])])
     basis, _ = np.linalg.qr(rows.T)
@@ -119,9 +119,10 @@ class TwoPatch:
     ) -> tuple[Sample, np.ndarray]:
         """Training data and starting weights in the coordinates of their own span, whatever d is.
 
-        The triangular factor of Gaussian rows has independent entries, normal below the diagonal and chi on it
-        (Bartlett, 1933), so it is drawn without ever drawing d numbers a row. The law is that of `draw`, `start`
-        and `into_span`; signals come first in the basis. Where d is not larger than the span, R^d is the basis.
+        The triangular factor of Gaussian rows has independent entries, normal below the diagonal and chi on
+        it (Bartlett, 1933), so it is drawn without ever drawing d numbers a row. The law is that of `draw`,
+        `start` and `into_span`; signals come first in the basis. Where d is not larger than the span, the
+        basis is that of R^d.
 
         **Returns** the sample with `X` [n + 2, D] and the weights [neurons, D].
         """
@@ -143,8 +144,8 @@ class TwoPatch:
     def fresh(self, rng: np.random.Generator, points: int, dim: int) -> tuple[np.ndarray, np.ndarray]:
         """New points for a test, in an orthonormal basis that begins with the signals' directions.
 
-        What a network sees of a new xi is its part in the span of the training, and that is N(0, sigma_xi^2 I) in
-        any orthonormal basis of it. **Returns** patches [points, 2, dim] and labels [points].
+        What a network sees of a new xi is its part in the span of the training, and that is N(0, sigma_xi^2
+        I) in any orthonormal basis of it. **Returns** patches [points, 2, dim] and labels [points].
         """
         y = np.where(rng.random(points) < 0.5, 1, -1)
         x = np.zeros((points, 2, dim))

@@ -1,7 +1,7 @@
 """The DDPM loss at one diffusion time, its expectation over the noise taken exactly, and its gradient.
 
-x_t = alpha x + beta eps with eps ~ N(0, I); L = sum_p omega_p E||f(W, alpha x_p + beta eps) - eps||^2 over a list of
-clean patches x_p with weights omega_p. Only inner products enter: A_pr = <x_p, w_r> and G = W W^T.
+L = sum_p omega_p E||f(W, alpha x_p + beta eps) - eps||^2 with eps ~ N(0, I), over a list of clean patches x_p
+with weights omega_p. Only inner products enter: A_pr = <x_p, w_r> and G = W W^T.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ ALPHA_BETA = diffusion(0.2)  # the paper's time
 
 
 def effective(eta: float, reduction: str, d: int) -> float:
-    """The step on the loss summed over coordinates that `eta` is on its sum, or its mean over d or 2d of them."""
+    """The step on the loss summed over coordinates that `eta` is on its sum or mean over d or 2d of them."""
     if reduction not in REDUCTIONS:
         raise BadInput(f"the reduction is one of {', '.join(REDUCTIONS)}, not {reduction!r}")
     return eta / {"sum": 1, "mean_d": d, "mean_2d": 2 * d}[reduction]
@@ -97,8 +97,8 @@ def multipliers(
 def per_neuron(W: Array, X: Array, omega: Array, alpha: float, beta: float, c: float) -> np.ndarray:
     """The same gradient as printed, neuron by neuron and patch by patch (Lemma D.3), in plain loops.
 
-    The printed cross term, "+ 2 beta^4 q^2 + 4 alpha^2 beta^2 a a' q", is not the derivative of the printed loss; here
-    it is the derivative.
+    The printed cross term, "+ 2 beta^4 q^2 + 4 alpha^2 beta^2 a a' q", is not the derivative of the printed
+    loss; here it is.
     """
     W, X, omega = (np.asarray(v, float) for v in (W, X, omega))
     found = np.zeros_like(W)
@@ -127,7 +127,7 @@ def per_neuron(W: Array, X: Array, omega: Array, alpha: float, beta: float, c: f
 def monte_carlo(
     key: jax.Array, W: Array, X: Array, omega: Array, alpha: Array, beta: Array, c: Array, noises: int
 ) -> tuple[jax.Array, jax.Array]:
-    """Loss and gradient with `noises` draws of eps for every patch: what is trained without the closed form."""
+    """Loss and gradient with `noises` draws of eps for every patch: training without the closed form."""
 
     def sampled(W: jax.Array, eps: jax.Array) -> jax.Array:
         x_t = alpha * X[:, None, :] + beta * eps

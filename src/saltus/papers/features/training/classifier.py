@@ -38,9 +38,9 @@ def train_classifier(
 ) -> dict[str, Any]:
     """Gradient descent on the logistic loss with the exact gradient; many runs at a time.
 
-    **Arguments:** `sample`: stacked (`world.stack`), labels +1 and -1; `W0` [run, 2, m, D], the weights of F_+1
-    first; `at`: steps looked at; `look(W, problem)`, where `problem` has `X`, `omega`, `members` and `labels`.
-    **Returns** `step` [t] and by default `W` [run, t, 2, m, D].
+    **Arguments:** `sample`: stacked (`world.stack`), labels +1 and -1; `W0` [run, 2, m, D], the weights of
+    F_+1 first; `at`: steps looked at; `look(W, problem)`, where `problem` has `X`, `omega`, `members`,
+    `labels`. **Returns** `step` [t] and by default `W` [run, t, 2, m, D].
     """
     problem = {**sample._asdict(), "labels": np.asarray(sample.labels, float)}
     return descend(_two, problem, W0, eta, at, look=look, block=block, progress=progress)

@@ -42,7 +42,7 @@ def train_denoiser(
 
     - `X` [run, P, D], `omega` [run, P], `W0` [run, m, D]: patches, weights and start, in coordinates of their
       span (`world.into_span`) or in R^d.
-    - `eta`: step on the summed loss (`ddpm.effective`); `alpha`, `beta`, `eta` one for all or one for each run.
+    - `eta`: step on the summed loss (`ddpm.effective`); `alpha`, `beta`, `eta`: one for all, or for each run.
     - `at`: steps looked at; `look(W, problem)` is what is kept of each, by default W; `problem` has `X`,
       `omega`, `alpha`, `beta` and `c`.
     - `backtrack`: halve steps that do not lower the loss (see `engine.descend`), with `eta` as the largest.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -38,8 +38,8 @@ def descend(
 ) -> dict[str, Any]:
     """Follow W <- W - eta gradient(W, problem) and look at the steps `at`.
 
-    - `gradient(W, problem)`, `look(W, problem)`: functions of one run; pass the same function objects again and
-      nothing is compiled again.
+    - `gradient(W, problem)`, `look(W, problem)`: functions of one run; pass the same function objects again
+      and nothing is compiled again.
     - `problem`: arrays with the run axis first; `W0` [run, ...]; `eta`: a number, or one for each run [run].
     - `at`: steps in ascending order, 0 being before training; the last one ends it.
     - `loss(W, problem)`: with it every step is halved until it lowers the loss by half of what the gradient
@@ -72,7 +72,7 @@ def descend(
 
 @lru_cache(maxsize=64)
 def _program(gradient: Any, look: Any, loss: Any) -> Callable[..., PyTree]:
-    def one(problem: PyTree, W: jax.Array, eta: jax.Array, gaps: jax.Array) -> PyTree:
+    def one(gaps: jax.Array, problem: PyTree, W: jax.Array, eta: jax.Array) -> PyTree:
         def plain(_: Any, state: PyTree) -> PyTree:
             W, rate = state
             return W - rate * gradient(W, problem), rate
@@ -98,6 +98,6 @@ def _program(gradient: Any, look: Any, loss: Any) -> Callable[..., PyTree]:
 
     def block_fn(index: jax.Array, problem: PyTree, W0: jax.Array, eta: jax.Array, gaps: jax.Array) -> PyTree:
         mine = jax.tree.map(lambda leaf: leaf[index], (problem, W0, eta))
-        return jax.vmap(one, in_axes=(0, 0, 0, None))(*mine, gaps)
+        return jax.vmap(partial(one, gaps))(*mine)
 
     return block_fn
