@@ -36,6 +36,7 @@ DENOISER = {
     "noise_mean": "mean <w_r, xi_i> of the denoiser",
     "signal_size": "mean |<w_r, mu_j>| of the denoiser",
     "noise_size": "mean |<w_r, xi_i>| of the denoiser",
+    "negative": "share of the denoiser's products below 0",
     "change": "DDPM loss less its value at W = 0",
     "slope": "norm of the gradient of the DDPM loss summed over coordinates",
     "size": "mean |w_r|^2",
@@ -116,7 +117,7 @@ class Synthetic:
 
         return prefactor(self.m, self.prefactor)
 
-    def draw(self, mu: float, task: str) -> tuple[Sample, Any]:
+    def draws(self, mu: float, task: str) -> tuple[Sample, Any]:
         """Data and starts of all seeds: the same for every study with these settings and this mu."""
         from saltus.papers.features import world
 
@@ -131,7 +132,7 @@ class Synthetic:
         return world.stack([s for s, _ in drawn]), start
 
     def rng(self, seed: int, task: str) -> Any:
-        # The denoiser and the classifier see the same labels and noises, then their own starts.
+        # A draw is the same at every mu, so that settings are compared on the same noises and starts.
         return np.random.default_rng([self.base, seed, 0 if task == "denoiser" else 1])
 
     # What is trained.
@@ -141,7 +142,7 @@ class Synthetic:
     ) -> dict[str, Any]:
         from saltus.papers.features import training
 
-        sample, start = self.draw(mu, "denoiser")
+        sample, start = self.draws(mu, "denoiser")
         alpha, beta = self.noise()
         given: dict[str, Any] = dict(
             eta=self.step, at=looks(self.steps, self.looks) if at is None else at, alpha=alpha, beta=beta,
@@ -154,7 +155,7 @@ class Synthetic:
     ) -> dict[str, Any]:
         from saltus.papers.features import training
 
-        sample, start = self.draw(mu, "classifier")
+        sample, start = self.draws(mu, "classifier")
         given: dict[str, Any] = dict(
             eta=self.eta_classifier, at=np.arange(self.steps_classifier + 1) if at is None else at,
             look=training.watch.classifier, progress=progress,
@@ -164,7 +165,7 @@ class Synthetic:
     # What is recorded.
 
     def both(self, mus: Sequence[float], lab: Lab, tasks: Sequence[str] = ("classifier", "denoiser")) -> Any:
-        """The trainings at every mu: variables `classifier_*` [mu, seed, k] and `denoiser_*` [mu, seed, step]."""
+        """The trainings at every mu: `classifier_*` [mu, seed, k] and `denoiser_*` [mu, seed, step]."""
         parts: dict[str, list[Any]] = {task: [] for task in tasks}
         with lab.progress("runs") as tick:
             done, total = 0, len(mus) * len(tasks)
@@ -177,11 +178,7 @@ class Synthetic:
         data = xr.merge([xr.concat(found, "mu") for found in parts.values()])
         data = data.assign_coords(mu=list(mus), seed=np.arange(self.seeds))
         data["chi"] = ("mu", [self.chi(mu) for mu in mus], {"long_name": "n SNR^2", "units": "1"})
-        lost = [
-            data[name].isnull().any("seed" and data[name].dims[2:])
-            for name in data
-            if str(name).endswith("_signal")
-        ]
+        lost = [(~np.isfinite(data[f"{task}_signal"])).any(data[f"{task}_signal"].dims[-1]) for task in tasks]
         gone = xr.concat(lost, "task").any("task")
         data["diverged_at"] = xr.where(gone, 0, -1).assign_attrs(
             long_name="0 where a training left the finite numbers, -1 elsewhere", units="1"
@@ -204,9 +201,10 @@ class Synthetic:
         }
         return xr.Dataset(data, coords={"k": found["step"]})
 
-    def note(self, record: xarray.Dataset) -> str:
+    def note(self, record: xarray.Dataset | None = None) -> str:
         """The small print under a figure."""
+        lost = note_lost(record) if record is not None and "diverged_at" in record else ""
         return (
-            f"n = {self.n}, d = {self.d}, m = {self.m}, σ₀ = {self.sigma0:g}, t = {self.time:g}; {self.seeds} draws, "
-            f"bands hold 80% of them{note_lost(record)}"
+            f"n = {self.n}, d = {self.d}, m = {self.m}, σ₀ = {self.sigma0:g}, t = {self.time:g}; "
+            f"{self.seeds} draws, bands hold 80% of them{lost}"
         )

@@ -52,7 +52,7 @@ def _at(study: Synthetic, mu: float, steps: Any, k: Any) -> xarray.Dataset:
         for name, value in values.items():
             found.setdefault(name, []).append(value)
 
-    sample, start = study.draw(mu, "denoiser")
+    sample, start = study.draws(mu, "denoiser")
     for X, omega, W0 in zip(sample.X, sample.omega, start, strict=True):
         held = omega[:2] > 0
         xbar = stage_one.mean_patch(X, omega)
@@ -70,7 +70,7 @@ def _at(study: Synthetic, mu: float, steps: Any, k: Any) -> xarray.Dataset:
             point_top_noise=np.abs(point.a[classes:]).max(),
             point_change=float(point.change),
         )
-    sample, start = study.draw(mu, "classifier")
+    sample, start = study.draws(mu, "classifier")
     for X, members, y, W0 in zip(sample.X, sample.members, sample.labels, start, strict=True):
         signal, noise = _early(study, X, members, y, W0, len(k))
         keep(early_signal=signal, early_noise=noise)

@@ -17,9 +17,9 @@ def denoiser(W: jax.Array, p: Problem) -> dict[str, jax.Array]:
     """Of a denoiser on two-patch data, whose signals come first.
 
     `signal`, `noise`: largest |<w, mu_j>| and |<w, xi_i>|; `signal_mean`, `noise_mean`: means of the products
-    themselves; `signal_size`, `noise_size`: means of their absolute values; `change`: loss less its value at
-    0; `slope`: norm of the gradient; `size`: mean |w|^2; `cosine`: mean over pairs of neurons; `spread`:
-    largest coefficient of variation of a product over neurons.
+    themselves; `signal_size`, `noise_size`: means of their absolute values; `negative`: share of products
+    below 0; `change`: loss less its value at 0; `slope`: norm of the gradient; `size`: mean |w|^2; `cosine`:
+    mean over pairs of neurons; `spread`: largest coefficient of variation of a product over neurons.
     """
     A, G = p["X"] @ W.T, W @ W.T
     held = (p["omega"] > 0)[:, None]  # a class may be empty
@@ -35,6 +35,7 @@ def denoiser(W: jax.Array, p: Problem) -> dict[str, jax.Array]:
         "noise_mean": noise.mean(),
         "signal_size": jnp.abs(signal).sum() / count,
         "noise_size": jnp.abs(noise).mean(),
+        "negative": (jnp.where(held[:2], A[:2], 1.0) < 0).sum() / A.size + (noise < 0).sum() / A.size,
         "change": ddpm.change(W, p["X"], p["omega"], p["alpha"], p["beta"], p["c"]),
         "slope": jnp.linalg.norm(g),
         "size": s.mean(),
