@@ -10,7 +10,7 @@ from saltus._jax import jax, jnp
 from saltus.papers.features.law import ddpm
 from saltus.papers.features.model import prefactor
 
-__all__ = ["curvatures", "polish"]
+__all__ = ["curvatures", "polish", "stiffness"]
 
 Array = Any
 
@@ -58,3 +58,24 @@ def curvatures(
     c = prefactor(len(W)) if c is None else c
     _, bend = _slope_and_bend(jnp.asarray(W), X, omega, alpha, beta, c)
     return np.linalg.eigvalsh(np.asarray((bend + bend.T) / 2))
+
+
+@jax.jit
+def _largest(W: jax.Array, X: Array, omega: Array, alpha: Array, beta: Array, c: Array) -> jax.Array:
+    def slope(w: jax.Array) -> jax.Array:
+        return ddpm.gradient(w, X, omega, alpha, beta, c)
+
+    def power(_: Any, v: jax.Array) -> jax.Array:
+        ahead = jax.jvp(slope, (W,), (v,))[1]
+        return ahead / jnp.linalg.norm(ahead)
+
+    # A direction of no symmetry: the patches' own, with every neuron another weight.
+    v = jnp.cos(jnp.arange(W.size, dtype=W.dtype)).reshape(W.shape)
+    v = jax.lax.fori_loop(0, 200, power, v / jnp.linalg.norm(v))
+    return (v * jax.jvp(slope, (W,), (v,))[1]).sum()
+
+
+def stiffness(W: Array, X: Array, omega: Array, alpha: float, beta: float, c: float | None = None) -> float:
+    """The largest curvature at `W` [m, D] by power iteration: steps below 2 over it are stable at rest."""
+    c = prefactor(len(W)) if c is None else c
+    return float(_largest(jnp.asarray(W), jnp.asarray(X), jnp.asarray(omega), alpha, beta, c))
