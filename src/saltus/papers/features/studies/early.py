@@ -50,9 +50,11 @@ class Early(Synthetic):
     )
     level: float = setting(0.15, "saturation: the first mean product over this", above=0)
     starts: tuple[float, ...] = setting(
-        (0.0003, 0.001, 0.003), "standard deviations of the start, at mu = 5", above=0
+        (0.0001, 0.0003, 0.001), "standard deviations of the start, at n SNR^2 = 0.75", above=0
     )
-    dims: tuple[int, ...] = setting((1000, 16000, 256000), "dimensions, with sigma_xi^2 d held", low=100)
+    dims: tuple[int, ...] = setting(
+        (1000, 16000, 256000), "dimensions, with sigma_xi^2 d held, from the smallest start", low=100
+    )
     seeds: int = setting(16, "draws of data and start", low=1)
 
     def check(self) -> None:

@@ -189,7 +189,8 @@ class Figure1:
         ax.axhline(1, color=MUTED, linewidth=0.8)
         ax.set(xscale="log", yscale="log", xlabel="n SNR²", ylabel="signal learning / noise learning")
         ax.legend(loc="upper left", fontsize=7)
-        note = f"n = {self.n}, d = {self.d}, m = {self.m}, σ₀ = {self.sigma0:g}; bands hold 80% of {self.seeds} draws"
+        note = f"n = {self.n}, d = {self.d}, m = {self.m}, σ₀ = {self.sigma0:g}; "
+        note += f"bands hold 80% of {self.seeds} draws"
         finding(fig, "The classifier's ratio takes a step, the denoiser's does not", note)
         return fig
 

@@ -154,7 +154,8 @@ class DiffusionTime:
         ax.set(xscale="log", yscale="log", xlabel="diffusion time t", ylabel="signal / noise, mean products")
         ax.legend(fontsize=7, ncols=2, loc="upper left")
         ax.set_ylim(0.2, 12)
-        note = f"n = {self.n}, d = {self.d}, m = {self.m}, σ₀ = {self.sigma0:g}; bands hold 80% of {self.seeds} draws"
+        note = f"n = {self.n}, d = {self.d}, m = {self.m}, σ₀ = {self.sigma0:g}; "
+        note += f"bands hold 80% of {self.seeds} draws"
         finding(fig, "More diffusion noise, less balance", note)
         return fig
 
