@@ -1,0 +1,1 @@
+"""The feature-learning paper."""
