@@ -14,17 +14,18 @@ if TYPE_CHECKING:
 
 # Lines of wiki.train, wiki.valid and wiki.test, the same with and without <unk> (Merity et al. 2017).
 WIKI_LINES = {"train": 1_801_350, "valid": 3_760, "test": 4_358}
+CIFAR100_EACH = {"train": 500, "test": 100}
 IMAGENET = {"train": 1_281_167, "val": 50_000}
 IMAGENET_CLASSES = 1000
 
 
 def cifar100(content: Content) -> None:
     """500 + 100 images of each of the hundred classes, and each class within one of the twenty groups."""
-    for split, each in (("train", 500), ("test", 100)):
+    for split, each in CIFAR100_EACH.items():
         fine, coarse = content[f"{split}_y"], content[f"{split}_group"]
         if not np.array_equal(np.bincount(fine, minlength=100), np.full(100, each)):
             raise Unusable(f"is not cifar100 (its {split} set does not hold {each} images of each class)")
-        if len(np.unique(np.stack([fine, coarse]), axis=1).T) != 100 or len(np.unique(coarse)) != 20:
+        if len(np.unique(256 * fine.astype(int) + coarse)) != 100 or len(np.unique(coarse)) != 20:
             raise Unusable(f"is not cifar100 (its {split} set does not put each class into one of 20 groups)")
 
 
