@@ -89,11 +89,11 @@ def test_other_data_are_not_cifar100(cache: Path) -> None:
     folder = cache / "cifar100"
     folder.mkdir(parents=True)
     short, right = data_files.cifar100((4, 1))[1], data_files.cifar100()[1]
-    ungrouped = np.frombuffer(right["test.bin"], np.uint8).reshape(-1, 3074).copy()
+    ungrouped = np.frombuffer(right["train.bin"], np.uint8).reshape(-1, 3074).copy()
     ungrouped[0, 0] = (ungrouped[0, 0] + 1) % 20
     for files, says in (
         (short, "its train set does not hold 5"),
-        ({**right, "test.bin": ungrouped.tobytes()}, "its test set does not put each class"),
+        ({**right, "train.bin": ungrouped.tobytes()}, "its train set does not put each class"),
         ({**right, "test.bin": right["test.bin"][:-1]}, "not a whole number of images"),
         ({"train.bin": right["train.bin"], "test.bin": b""}, "not a whole number"),
     ):
