@@ -5,7 +5,7 @@ runs = train(model, world, sgd(lr=0.1, batch=128, epochs=40), seeds=range(32), w
 
 from __future__ import annotations
 
-from saltus.descent import at, stop
+from saltus.descent import at, rate, stop
 from saltus.descent._batches import order
 from saltus.descent._ensemble import keys, run_many
 from saltus.descent._flow import Flow, flow
@@ -24,7 +24,7 @@ from saltus.descent._how import (
     using,
 )
 from saltus.descent._train import train
-from saltus.descent._world import Points, half_squared_error
+from saltus.descent._world import Points, cross_entropy, half_squared_error
 
 __all__ = [
     "Adam",
@@ -38,12 +38,14 @@ __all__ = [
     "adam",
     "adamw",
     "at",
+    "cross_entropy",
     "flow",
     "gd",
     "half_squared_error",
     "keys",
     "momentum",
     "order",
+    "rate",
     "run_many",
     "sgd",
     "stop",

@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import diffrax
 import numpy as np
 
 from saltus._jax import jax, jnp
@@ -16,11 +15,11 @@ from saltus.descent.stop import LossBelow, Rule
 
 PyTree = Any
 
-SOLVERS = {
-    "Tsit5": diffrax.Tsit5,  # order 5: the default for smooth, not stiff flows
-    "Dopri8": diffrax.Dopri8,  # order 8: tight tolerances
-    "Kvaerno5": diffrax.Kvaerno5,  # implicit: rates that differ by orders of magnitude
-}
+SOLVERS = (
+    "Tsit5",  # order 5: the default for smooth, not stiff flows
+    "Dopri8",  # order 8: tight tolerances
+    "Kvaerno5",  # implicit: rates that differ by orders of magnitude
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,6 +81,8 @@ def follow(
 
     The solver steps onto every one of `times`, so nothing is interpolated.
     """
+    import diffrax
+
     slope = jax.grad(objective)
     highest = max((rule.value for rule in rules if isinstance(rule, LossBelow)), default=None)
     event = None
@@ -97,7 +98,7 @@ def follow(
     at_end = diffrax.SubSaveAt(t1=True, fn=lambda t, y, _: (t, y))
     solution = diffrax.diffeqsolve(
         diffrax.ODETerm(lambda t, y, args: jax.tree.map(jnp.negative, slope(y))),
-        SOLVERS[how.solver](),
+        getattr(diffrax, how.solver)(),
         t0=0.0,
         t1=how.until,
         dt0=None,

@@ -5,14 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import optax
 
 from saltus._jax import jax
 from saltus.core.errors import BadInput
 from saltus.descent._batches import Plan, plan
+
+if TYPE_CHECKING:
+    import optax
 
 # A learning rate, or an Optax schedule: a function of the number of steps made.
 Rate = float | Callable[[Any], Any]
@@ -68,6 +70,8 @@ class Sgd(Steps):
     """params <- params - lr grad."""
 
     def rule(self) -> optax.GradientTransformation:
+        import optax
+
         return optax.sgd(self.lr)
 
 
@@ -83,6 +87,8 @@ class Momentum(Steps):
         _fraction(mass=self.mass)
 
     def rule(self) -> optax.GradientTransformation:
+        import optax
+
         return optax.sgd(self.lr, momentum=self.mass, nesterov=self.nesterov)
 
 
@@ -100,6 +106,8 @@ class Adam(Steps):
         _positive(eps=self.eps)
 
     def rule(self) -> optax.GradientTransformation:
+        import optax
+
         return optax.adam(self.lr, b1=self.b1, b2=self.b2, eps=self.eps)
 
 
@@ -120,6 +128,8 @@ class AdamW(Steps):
             raise BadInput(f"weight_decay must be finite and >= 0; got {self.weight_decay!r}")
 
     def rule(self) -> optax.GradientTransformation:
+        import optax
+
         return optax.adamw(self.lr, b1=self.b1, b2=self.b2, eps=self.eps, weight_decay=self.weight_decay)
 
 

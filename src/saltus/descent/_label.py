@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import xarray as xr
 
+from saltus._lazy import xr
 from saltus.core.errors import BadInput
 from saltus.descent import _over
 from saltus.descent._batches import Plan

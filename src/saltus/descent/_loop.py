@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-import optax
 
 from saltus._jax import jax, jnp
 from saltus.descent._batches import Plan, order, window
@@ -69,7 +68,7 @@ def descend(
         stop = jnp.any(jnp.stack([s for _, s in updated])) if updated else jnp.asarray(False)
         go = c.alive & finite & ~stop
         updates, memory = rule.update(grads, c.memory, c.params)
-        moved = optax.apply_updates(c.params, updates), memory
+        moved = jax.tree.map(lambda p, u: (p + u).astype(p.dtype), c.params, updates), memory
         params, memory = jax.tree.map(lambda new, old: jnp.where(go, new, old), moved, (c.params, c.memory))
         return Carry(
             params,

@@ -17,6 +17,7 @@ from saltus.descent._batches import Plan
 from saltus.descent._flow import Flow, follow
 from saltus.descent._how import Steps
 from saltus.descent._loop import RUNS, descend
+from saltus.descent._world import half_squared_error
 from saltus.probe import Probe, State
 
 PyTree = Any
@@ -111,7 +112,7 @@ class Program:
             return loss(p, x, y)
 
         def seen_by(p: PyTree, step: Any, time: Any, key: jax.Array) -> PyTree:
-            state = State(p, step, time, model, world, x, y, key, objective)
+            state = State(p, step, time, model, world, x, y, key, objective, params)
             return {q.name: q.fn(state) for q in s.probes}
 
         of_probes = jax.random.fold_in(key, 3)
@@ -158,7 +159,7 @@ class Program:
             raise BadInput(
                 f"the model does not take the world's points {x.shape}: {str(error).splitlines()[0]}"
             ) from error
-        if self.setup.loss.__module__.startswith("saltus.") and out.shape != y.shape:
+        if self.setup.loss is half_squared_error and out.shape != y.shape:
             raise BadInput(f"the model's outputs are {out.shape} where the world's targets are {y.shape}")
         return params, x, y
 

@@ -8,9 +8,9 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import xarray as xr
 
 from saltus._jax import jax
+from saltus._lazy import xr
 from saltus.core.errors import BadInput
 from saltus.descent import _label, _over, _program
 from saltus.descent import at as moments

@@ -27,3 +27,10 @@ class Points:
 def half_squared_error(output: jax.Array, target: jax.Array) -> jax.Array:
     """Half the squared error of one point, summed over its outputs [n_out]."""
     return 0.5 * jnp.sum((output - target) ** 2)
+
+
+def cross_entropy(output: jax.Array, target: jax.Array) -> jax.Array:
+    """-log softmax(output)[target] of one point, the mean over its positions: output [..., classes]."""
+    kinds = jax.lax.broadcasted_iota(jnp.int32, output.shape, output.ndim - 1)
+    chosen = jnp.sum(jnp.where(kinds == target.astype(jnp.int32)[..., None], output, 0), axis=-1)
+    return jnp.mean(jax.nn.logsumexp(output, axis=-1) - chosen)

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import equinox as eqx
-
 from saltus._jax import jax
 from saltus.core.errors import BadInput
 from saltus.model._functions import Model
@@ -18,6 +16,8 @@ def from_equinox(make: Callable[[jax.Array], Any]) -> Model:
     The parameters are the module itself with everything but its floating-point arrays taken out, so
     that patterns such as `layers.*.weight` find them.
     """
+    import equinox as eqx
+
     if not callable(make) or isinstance(make, eqx.Module):
         raise BadInput(
             "from_equinox needs a function of a key, e.g. lambda key: equinox.nn.MLP(..., key=key)"

@@ -7,9 +7,11 @@ says what the axes are called. Probes are evaluated inside the compiled loop.
 from __future__ import annotations
 
 from saltus.probe._curvature import hessian, lanczos, sharpness
+from saltus.probe._heads import head_matrices, head_products, head_ranks, head_spectra
 from saltus.probe._outputs import jacobian_at, loss, output_at
 from saltus.probe._paths import find, paths
 from saltus.probe._probe import Probe, as_probe, probe
+from saltus.probe._products import normalised, product_spectrum, stable_rank_of
 from saltus.probe._spectra import norm, singular_values, stable_rank, weights
 from saltus.probe._state import State
 
@@ -18,16 +20,23 @@ __all__ = [
     "State",
     "as_probe",
     "find",
+    "head_matrices",
+    "head_products",
+    "head_ranks",
+    "head_spectra",
     "hessian",
     "jacobian_at",
     "lanczos",
     "loss",
     "norm",
+    "normalised",
     "output_at",
     "paths",
     "probe",
+    "product_spectrum",
     "sharpness",
     "singular_values",
     "stable_rank",
+    "stable_rank_of",
     "weights",
 ]

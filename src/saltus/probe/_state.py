@@ -18,6 +18,7 @@ class State:
     - `params`, `step` (number of updates made), `time` (sum of learning rates, or the flow's own time);
     - `model`, `world`, and the data x [N, n_in], y [N, ...] this run learns from;
     - `key`: this moment's own randomness; `objective(params)`: the mean loss over all of the data.
+    - `start`: the parameters the run began with.
     """
 
     params: PyTree
@@ -29,3 +30,4 @@ class State:
     y: jax.Array
     key: jax.Array
     objective: Callable[[PyTree], jax.Array]
+    start: PyTree = None

@@ -1,0 +1,284 @@
+"""Radau IIA of order 5 with dense output, compiled: the stiff solver of every flow of this paper."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from saltus._jax import jax, jnp
+
+__all__ = ["Path", "Solver"]
+
+# Hairer and Wanner, Solving Ordinary Differential Equations II, Sec. IV.8: A = T diag(real, pair) T^-1.
+_S6 = 6**0.5
+_E = jnp.asarray([-13 - 7 * _S6, -13 + 7 * _S6, -1]) / 3
+_C = jnp.asarray([(4 - _S6) / 10, (4 + _S6) / 10, 1.0])
+_MU_REAL = 3 + 3 ** (2 / 3) - 3 ** (1 / 3)
+_MU_PAIR = 3 + 0.5 * (3 ** (1 / 3) - 3 ** (2 / 3)) - 0.5j * (3 ** (5 / 6) + 3 ** (7 / 6))
+_T = jnp.asarray(
+    [
+        [0.09443876248897524, -0.14125529502095421, 0.03002919410514742],
+        [0.25021312296533332, 0.20412935229379994, -0.38294211275726192],
+        [1, 1, 0],
+    ]
+)
+_TI = jnp.asarray(
+    [
+        [4.17871859155190428, 0.32768282076106237, 0.52337644549944951],
+        [-4.17871859155190428, -0.32768282076106237, 0.47662355450055044],
+        [0.50287263494578682, -2.57192694985560522, 0.59603920482822492],
+    ]
+)
+_P = jnp.asarray(
+    [
+        [13 / 3 + 7 * _S6 / 3, -23 / 3 - 22 * _S6 / 3, 10 / 3 + 5 * _S6],
+        [13 / 3 - 7 * _S6 / 3, -23 / 3 + 22 * _S6 / 3, 10 / 3 - 5 * _S6],
+        [1 / 3, -8 / 3, 10 / 3],
+    ]
+)
+_NEWTON = 7  # iterations before a step is given up
+CHUNK = 256  # steps between two returns to Python
+
+RUNNING, ENDED, STOPPED, STUCK = range(4)
+
+
+class _State(NamedTuple):
+    t: Any
+    y: Any
+    f: Any
+    h: Any
+    h_old: Any  # 0 before the first step
+    err_old: Any
+    jac: Any
+    fresh: Any  # whether jac was taken at y
+    inverse: Any  # of (mu / h - J), real and pair, for the h and J of now
+    stale: Any  # whether inverse must be made anew
+    rejected: Any
+    q: Any  # dense output of the last step [p, 3]
+    h_q: Any
+    status: Any
+    counts: Any  # gradients, Jacobians, attempts
+    saved: Any  # number of steps kept in this chunk
+    ts: Any
+    ys: Any
+    qs: Any
+
+
+@dataclass(frozen=True)
+class Path:
+    """A solution: at the ends of steps, and in between by its collocation polynomial.
+
+    **Arguments:** `t` [M+1], `y` [M+1, p], `q` [M, p, 3]; `status` one of `ended`, `stopped` (the stop rule),
+    `stuck` (steps too small or too many); `counts` of gradients, Jacobians and attempted steps.
+    """
+
+    t: Any
+    y: Any
+    q: Any
+    status: str
+    counts: dict[str, int]
+
+    def __call__(self, times: Any) -> Any:
+        """y [..., p] at any times within the path."""
+        times = np.asarray(times, float)
+        flat = times.ravel()
+        step = np.clip(np.searchsorted(self.t, flat, side="right") - 1, 0, len(self.t) - 2)
+        x = (flat - self.t[step]) / (self.t[step + 1] - self.t[step])
+        # Compensated at the end of a step, where the polynomial is exact only to rounding.
+        powers = np.stack([x, x**2, x**3])
+        y = self.y[step] + np.einsum("mpk,km->mp", self.q[step], powers)
+        return y.reshape(*times.shape, -1)
+
+
+class Solver:
+    """Solves dy/dt = f(y, args), compiled once for each shape.
+
+    **Arguments:** `f(y [p], args) -> [p]`; `jac(y, args) -> [p, p]`, which may leave out what does not
+    matter (it only steers Newton's iteration); `stop(y, f, args) -> bool` ends a path early.
+    """
+
+    def __init__(
+        self,
+        f: Callable[[Any, Any], Any],
+        jac: Callable[[Any, Any], Any],
+        stop: Callable[[Any, Any, Any], Any] | None = None,
+    ) -> None:
+        self.f, self.jac, self.stop = f, jac, stop
+        self._begin = jax.jit(self._first)
+        self._go = jax.jit(partial(_chunk, self))
+
+    def __call__(
+        self,
+        y0: Any,
+        args: Any,
+        until: float,
+        *,
+        rtol: float = 0.0,
+        atol: float = 1e-6,
+        step: float | None = None,
+        max_steps: int = 100_000,
+        tick: Callable[[float], None] | None = None,
+    ) -> Path:
+        """From y0 at t = 0 to `until` (it may be infinite when there is a stop rule)."""
+        tol = jnp.asarray([rtol, atol])
+        state = self._begin(jnp.asarray(y0, float), args, jnp.asarray(step or 0.0))
+        ts, ys, qs = [np.zeros(1)], [np.asarray(state.y)[None]], []
+        total = 0
+        while int(state.status) == RUNNING and total < max_steps:
+            state = self._go(state, args, jnp.asarray(until, float), tol)
+            n = int(state.saved)
+            ts.append(np.asarray(state.ts)[:n])
+            ys.append(np.asarray(state.ys)[:n])
+            qs.append(np.asarray(state.qs)[:n])
+            total += n
+            if tick is not None:
+                tick(float(state.t))
+        kinds = {ENDED: "ended", STOPPED: "stopped"}
+        counts = dict(zip(("gradients", "jacobians", "attempts"), map(int, state.counts), strict=True))
+        return Path(
+            np.concatenate(ts), np.concatenate(ys), np.concatenate(qs) if qs else np.zeros((0, len(y0), 3)),
+            kinds.get(int(state.status), "stuck"), {**counts, "steps": total},
+        )  # fmt: skip
+
+    def _first(self, y: Any, args: Any, step: Any) -> _State:
+        p, f = y.shape[0], self.f(y, args)
+        zero, eye = jnp.zeros(()), jnp.eye(p)
+        h = jnp.where(step > 0, step, 1e-2 / (1e-12 + jnp.max(jnp.abs(f))))
+        return _State(
+            t=zero, y=y, f=f, h=h, h_old=zero, err_old=zero, jac=self.jac(y, args), fresh=jnp.asarray(True),
+            inverse=(eye, eye + 0j), stale=jnp.asarray(True), rejected=jnp.asarray(False),
+            q=jnp.zeros((p, 3)), h_q=jnp.ones(()), status=jnp.asarray(RUNNING), counts=jnp.asarray([1, 1, 0]),
+            saved=jnp.asarray(0), ts=jnp.zeros(CHUNK), ys=jnp.zeros((CHUNK, p)), qs=jnp.zeros((CHUNK, p, 3)),
+        )  # fmt: skip
+
+
+def _chunk(solver: Solver, state: _State, args: Any, until: Any, tol: Any) -> _State:
+    """Attempts until CHUNK steps are kept, or the path is at its end."""
+    return jax.lax.while_loop(
+        lambda s: (s.status == RUNNING) & (s.saved < CHUNK),
+        lambda s: _attempt(solver, s, args, until, tol),
+        state._replace(saved=jnp.asarray(0)),
+    )
+
+
+def _attempt(solver: Solver, s: _State, args: Any, until: Any, tol: Any) -> _State:
+    """One step tried: kept, or tried again with a fresh Jacobian or a smaller step."""
+    rtol, atol = tol
+    wanted = jnp.minimum(s.h, until - s.t)
+    stale = s.stale | (wanted != s.h)
+    s = s._replace(h=wanted, inverse=jax.lax.cond(stale, _invert, lambda s: s.inverse, s._replace(h=wanted)))
+    x = s.h / s.h_q * _C + 1
+    # The last polynomial, extended, is where Newton's iteration starts.
+    Z0 = jnp.where(s.h_old > 0, ((s.q @ jnp.stack([x, x**2, x**3])).T - s.q.sum(1)), 0.0)
+    scale = atol + rtol * jnp.abs(s.y)
+    converged, iterations, Z, rate = _newton(solver.f, s, args, Z0, scale, rtol)
+    s = s._replace(
+        counts=s.counts + jnp.asarray([3, 0, 0]) * iterations + jnp.asarray([0, 0, 1]), stale=jnp.asarray(False)
+    )
+
+    def failed(s: _State) -> _State:
+        return jax.lax.cond(
+            s.fresh,
+            lambda s: s._replace(h=s.h / 2, stale=jnp.asarray(True)),
+            lambda s: _with_jacobian(solver, s, args),
+            s,
+        )
+
+    def solved(s: _State) -> _State:
+        new = s.y + Z[2]
+        ZE = (_E @ Z) / s.h
+        error = s.inverse[0] @ (s.f + ZE)
+        scale = atol + rtol * jnp.maximum(jnp.abs(s.y), jnp.abs(new))
+        norm = _norm(error / scale)
+        norm = jax.lax.cond(
+            s.rejected & (norm > 1),
+            lambda: _norm(s.inverse[0] @ (solver.f(s.y + error, args) + ZE) / scale),
+            lambda: norm,
+        )
+        norm = jnp.where(jnp.isfinite(norm), norm, 1e12)
+        safety = 0.9 * (2 * _NEWTON + 1) / (2 * _NEWTON + iterations)
+        known = (s.h_old > 0) & (s.err_old > 0)
+        ratio = jnp.where(known, s.h / s.h_old * (s.err_old / jnp.maximum(norm, 1e-12)) ** 0.25, 1.0)
+        factor = safety * jnp.minimum(1.0, ratio) * jnp.maximum(norm, 1e-12) ** -0.25
+        return jax.lax.cond(
+            norm > 1,
+            lambda s: s._replace(
+                h=s.h * jnp.maximum(0.2, factor), stale=jnp.asarray(True), rejected=jnp.asarray(True)
+            ),
+            lambda s: _keep(solver, s, args, until, Z, new, norm, jnp.minimum(10.0, factor), iterations, rate),
+            s,
+        )
+
+    s = jax.lax.cond(converged, solved, failed, s)
+    tiny = s.h < 16 * jnp.finfo(float).eps * jnp.maximum(jnp.abs(s.t), 1e-3)
+    return s._replace(status=jnp.where((s.status == RUNNING) & tiny, STUCK, s.status))
+
+
+def _keep(
+    solver: Solver, s: _State, args: Any, until: Any, Z: Any, new: Any, norm: Any, factor: Any,
+    iterations: Any, rate: Any,
+) -> _State:  # fmt: skip
+    """The step taken, and what the next one needs."""
+    t, q, f = s.t + s.h, Z.T @ _P, solver.f(new, args)
+    last = t >= until - 1e-14 * jnp.abs(until)
+    status = jnp.where(last, ENDED, RUNNING)
+    if solver.stop is not None:
+        status = jnp.where(solver.stop(new, f, args), STOPPED, status)
+    slow = (iterations > 2) & (rate > 1e-3)
+    same = ~slow & (factor < 1.2)
+    s = s._replace(
+        t=t, y=new, f=f, h_old=s.h, err_old=jnp.maximum(norm, 1e-10), q=q, h_q=s.h, rejected=jnp.asarray(False),
+        h=jnp.where(same, s.h, s.h * factor), stale=~same, fresh=jnp.asarray(False), status=status,
+        counts=s.counts + jnp.asarray([1, 0, 0]), saved=s.saved + 1, ts=s.ts.at[s.saved].set(t),
+        ys=s.ys.at[s.saved].set(new), qs=s.qs.at[s.saved].set(q),
+    )  # fmt: skip
+    return jax.lax.cond(slow, lambda s: _with_jacobian(solver, s, args), lambda s: s, s)
+
+
+def _with_jacobian(solver: Solver, s: _State, args: Any) -> _State:
+    return s._replace(
+        jac=solver.jac(s.y, args), fresh=jnp.asarray(True), stale=jnp.asarray(True),
+        counts=s.counts + jnp.asarray([0, 1, 0]),
+    )  # fmt: skip
+
+
+def _invert(s: _State) -> Any:
+    eye = jnp.eye(s.y.shape[0])
+    return jnp.linalg.inv(_MU_REAL / s.h * eye - s.jac), jnp.linalg.inv(_MU_PAIR / s.h * eye - s.jac)
+
+
+def _norm(x: Any) -> Any:
+    return jnp.sqrt(jnp.mean(x**2))
+
+
+def _newton(f: Any, s: _State, args: Any, Z0: Any, scale: Any, rtol: Any) -> Any:
+    """Simplified Newton on the three collocation equations, in the coordinates in which they decouple."""
+    tol = jnp.maximum(10 * jnp.finfo(float).eps / jnp.maximum(rtol, 1e-10), 0.03)
+    real, pair = _MU_REAL / s.h, _MU_PAIR / s.h
+
+    def more(c: Any) -> Any:
+        k, _, _, _, converged, failed, _ = c
+        return (k < _NEWTON) & ~converged & ~failed
+
+    def iterate(c: Any) -> Any:
+        k, W, Z, old, _, _, rate = c
+        F = jax.lax.map(lambda z: f(s.y + z, args), Z)
+        d_real = s.inverse[0] @ (_TI[0] @ F - real * W[0])
+        d_pair = s.inverse[1] @ ((_TI[1] + 1j * _TI[2]) @ F - pair * (W[1] + 1j * W[2]))
+        dW = jnp.stack([d_real, d_pair.real, d_pair.imag])
+        size = _norm(dW / scale)
+        rate = jnp.where(k > 0, size / old, rate)
+        left = rate ** (_NEWTON - k) / (1 - rate) * size
+        failed = ~jnp.isfinite(size) | ((k > 0) & ((rate >= 1) | (left > tol)))
+        done = (size == 0) | ((k > 0) & (rate / (1 - rate) * size < tol)) | ((k == 0) & (size < 1e-2 * tol))
+        W = W + dW
+        return k + 1, W, _T @ W, size, done & ~failed, failed, rate
+
+    zero = jnp.zeros(())
+    start = (jnp.asarray(0), _TI @ Z0, Z0, zero, jnp.asarray(False), jnp.asarray(False), zero)
+    k, _, Z, _, converged, _, rate = jax.lax.while_loop(more, iterate, start)
+    return converged, k, Z, rate
