@@ -8,7 +8,9 @@ with the trend a natural cubic spline of `smooth` degrees of freedom and the noi
 order one. A stage is a ramp over one, two or four looks that the curve has besides. Of several curves (heads,
 seeds) the mean is looked at, and how they differ gives the noise; of one curve, medians of its
 differences do. The threshold is calibrated on simulated nulls that go through all of this,
-estimates included, so that a curve without stages has one found in it with probability `alarm`.
+estimates included, so that a curve without stages has one found in it with probability `alarm`. A trend
+that the spline cannot follow is taken for stages a little more often: for logistic rises of scale 0.12 of
+the curve and twenty times the noise, 9% instead of 5%.
 """
 
 from __future__ import annotations
@@ -39,7 +41,7 @@ class Stages:
 
     - `at`, `height`, `statistic`: of each stage in order of `at`: the look at its middle (a number of looks,
       or where it lies along `x`), the size of its step, and its squared size in units of its own standard
-      deviation; `threshold`: what each statistic had to exceed; `highest`: the largest statistic of the curve.
+      deviation; `threshold`: what each had to exceed; `highest`: the largest one of the curve.
     - `noise`, `correlation`: the estimates for the curve; `fit` [T]: trend and stages.
     """
 
@@ -63,7 +65,7 @@ class Stages:
 
 
 def find(
-    y: Any, x: Any = None, *, smooth: int = 6, alarm: float = 0.05, most: int = 12, draws: int = 400
+    y: Any, x: Any = None, *, smooth: int = 6, alarm: float = 0.05, most: int = 12, draws: int = 600
 ) -> Stages:
     """The stages of a curve, or of the mean of several.
 
@@ -174,7 +176,7 @@ def _gains(y: Array, D: Array, C: Array) -> Array:
 
 def _noise(y: Array, df: int) -> tuple[Array, Array]:
     """Correlation and innovation of the noise in the mean curve [B], from y [B, n, T]."""
-    B, n, T = y.shape
+    n, T = y.shape[1:]
     Q = _trend(T, df)
     if n == 1:
         return _robust(y[:, 0] - y[:, 0] @ Q @ Q.T)

@@ -67,7 +67,9 @@ class Flow:
 
     def losses(self, times: Any) -> Any:
         """The loss at rescaled times [T]."""
-        return np.asarray(_values(self.problem.objective)(jnp.asarray(self.products(times)), self.problem.data))
+        return np.asarray(
+            _values(self.problem.objective)(jnp.asarray(self.products(times)), self.problem.data)
+        )
 
     def passes(self, i: int, level: float, after: float = 0.0) -> float:
         """The first rescaled time from `after` on at which m_i comes to `level` (nan: never)."""
@@ -140,7 +142,14 @@ def simulate(
     if not (L > 0 and until > 0):
         raise BadInput("a flow needs log(1/alpha) > 0 and a time > 0")
     return onward(
-        problem, problem.start - L, problem.kappa - 2 * L, until * L, L, atol=atol, max_steps=max_steps, tick=tick
+        problem,
+        problem.start - L,
+        problem.kappa - 2 * L,
+        until * L,
+        L,
+        atol=atol,
+        max_steps=max_steps,
+        tick=tick,
     )
 
 

@@ -152,7 +152,9 @@ def run(
         before = g
         m, g, H, left, gap = _arrive(problem, found_orbit, signs)
         signs = np.where(m != 0, signs, 0.0)
-        C, c = _constants(found_orbit, m, np.where(m != 0, 0.0, g), before, c, kappa, amplitude[winner], winner)
+        C, c = _constants(
+            found_orbit, m, np.where(m != 0, 0.0, g), before, c, kappa, amplitude[winner], winner
+        )
         counts = found_orbit.path.counts
         if tick is not None:
             tick(min(len(found), p), p)

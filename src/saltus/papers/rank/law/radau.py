@@ -177,7 +177,8 @@ def _attempt(solver: Solver, s: _State, args: Any, until: Any, tol: Any) -> _Sta
     scale = atol + rtol * jnp.abs(s.y)
     converged, iterations, Z, rate = _newton(solver.f, s, args, Z0, scale, rtol)
     s = s._replace(
-        counts=s.counts + jnp.asarray([3, 0, 0]) * iterations + jnp.asarray([0, 0, 1]), stale=jnp.asarray(False)
+        counts=s.counts + jnp.asarray([3, 0, 0]) * iterations + jnp.asarray([0, 0, 1]),
+        stale=jnp.asarray(False),
     )
 
     def failed(s: _State) -> _State:
@@ -209,7 +210,9 @@ def _attempt(solver: Solver, s: _State, args: Any, until: Any, tol: Any) -> _Sta
             lambda s: s._replace(
                 h=s.h * jnp.maximum(0.2, factor), stale=jnp.asarray(True), rejected=jnp.asarray(True)
             ),
-            lambda s: _keep(solver, s, args, until, Z, new, norm, jnp.minimum(10.0, factor), iterations, rate),
+            lambda s: _keep(
+                solver, s, args, until, Z, new, norm, jnp.minimum(10.0, factor), iterations, rate
+            ),
             s,
         )
 
