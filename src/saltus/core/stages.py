@@ -5,7 +5,7 @@ The null model of a curve y_1 .. y_T, evenly spaced (as looks at log-spaced step
     y_i = trend_i + noise_i
 
 with the trend a natural cubic spline of `smooth` degrees of freedom and the noise Gaussian, autoregressive of
-order one. A stage is a ramp over one, two or four looks that the curve has besides. Of several curves (heads,
+order one. A stage is a ramp over one to six looks that the curve has besides. Of several curves (heads,
 seeds) the mean is looked at, and how they differ gives the noise; of one curve, medians of its
 differences do. The threshold is calibrated on simulated nulls that go through all of this,
 estimates included, so that a curve without stages has one found in it with probability `alarm`. A trend
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Stages", "find"]
 
-WIDTHS = (1, 2, 4)  # looks that a ramp takes
+WIDTHS = (1, 2, 3, 4, 6)  # looks that a ramp takes
 APART = 3  # looks between two stages
 GRID = (0.0, 0.3, 0.6, 0.8, 0.9, 0.95, 0.98)  # correlations of neighbouring noise that are calibrated
 LEAST = 24  # looks
@@ -74,8 +74,8 @@ def find(
     `most`: how many stages are looked for; `draws`: simulated nulls for each correlation.
     """
     y = np.atleast_2d(np.asarray(y, float))
-    n, T = y.shape
     _check(y, x, smooth, alarm)
+    n, T = y.shape
     place = np.arange(T) if x is None else np.asarray(x, float)
     scale = float(np.ptp(y)) or 1.0
     curve, design = y.mean(0) / scale, _trend(T, smooth)
@@ -84,34 +84,70 @@ def find(
     if sigma < 1e-12:  # the trend and a few ramps say it all: rounding is no evidence
         return _none(place, curve * scale, rho)
     threshold = float(_threshold(rho, *_calibrated(T, smooth, n, alarm, draws)))
-    white, whitened = _whiten(curve, rho), _whiten(ramps.T, rho).T
-    chosen: list[int] = []
-    free, seen, highest = np.ones(len(middle), bool), [], 0.0
-    base = _whiten(design.T, rho).T
-    while len(chosen) < most and free.any():
-        D = np.column_stack([base, whitened[:, chosen]])
-        stat = np.where(free, _gains(white[None], D[None], whitened[None])[0] / sigma**2, -np.inf)
-        best = int(stat.argmax())
-        highest = max(highest, float(stat[best]))
-        if stat[best] <= threshold:
-            break
-        chosen.append(best)
-        seen.append(float(stat[best]))
-        free &= abs(middle - middle[best]) >= APART
-    D = np.column_stack([base, whitened[:, chosen]])
-    weights = np.linalg.lstsq(D, white, rcond=None)[0]
+    search = _Search(curve, design, ramps, middle, rho, sigma)
+    chosen = search.forward(threshold, most)
+    D = np.column_stack([search.base, search.ramps[:, chosen]])
+    weights = np.linalg.lstsq(D, search.curve, rcond=None)[0]
     order = np.argsort(middle[chosen]) if chosen else np.zeros(0, int)
     picked = np.asarray(chosen, int)[order]
     return Stages(
         at=np.interp(middle[picked], np.arange(T), place),
         height=weights[smooth:][order] * scale,
-        statistic=np.asarray(seen)[order] if seen else np.zeros(0),
+        statistic=np.asarray([search.alone(chosen, k) for k in order], float),
         threshold=threshold,
-        highest=highest,
+        highest=search.highest,
         noise=sigma * scale,
         correlation=rho,
         fit=np.column_stack([design, ramps[:, chosen]]) @ weights * scale,
     )
+
+
+class _Search:
+    """Ramps chosen one after another, each moved to its best place once the others are there."""
+
+    def __init__(self, curve: Array, trend: Array, ramps: Array, middle: Array, rho: float, sigma: float):
+        self.curve, self.middle, self.sigma, self.highest = _whiten(curve, rho), middle, sigma, 0.0
+        self.base, self.ramps = _whiten(trend.T, rho).T, _whiten(ramps.T, rho).T
+
+    def statistics(self, chosen: list[int]) -> Array:
+        """Of every ramp, given those chosen; none where one of them is near."""
+        D = np.column_stack([self.base, self.ramps[:, chosen]])
+        found = _gains(self.curve[None], D[None], self.ramps[None])[0] / self.sigma**2
+        for k in chosen:
+            found[abs(self.middle - self.middle[k]) < APART] = -np.inf
+        return found
+
+    def alone(self, chosen: list[int], k: int) -> float:
+        """The statistic of the k-th ramp chosen, given the others."""
+        return float(self.statistics([c for i, c in enumerate(chosen) if i != k])[chosen[k]])
+
+    def forward(self, threshold: float, most: int) -> list[int]:
+        chosen: list[int] = []
+        while len(chosen) < most:
+            found = self.statistics(chosen)
+            best = int(found.argmax())
+            if not chosen:
+                self.highest = float(found[best])
+            if found[best] <= threshold:
+                break
+            chosen = self.settled([*chosen, best])
+        while chosen:
+            least = min(range(len(chosen)), key=lambda k: self.alone(chosen, k))
+            if self.alone(chosen, least) > threshold:
+                break
+            chosen = self.settled(chosen[:least] + chosen[least + 1 :])
+        return chosen
+
+    def settled(self, chosen: list[int]) -> list[int]:
+        """Each ramp in turn where it explains most, until none moves."""
+        for _ in range(10):
+            before = list(chosen)
+            for k in range(len(chosen)):
+                others = chosen[:k] + chosen[k + 1 :]
+                chosen[k] = int(self.statistics(others).argmax())
+            if chosen == before:
+                break
+        return chosen
 
 
 def _check(y: Array, x: Any, smooth: int, alarm: float) -> None:
