@@ -7,14 +7,15 @@ is head i's d x d' matrix of the papers (Vaswani et al., 2017): `attention.W_Q`,
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from saltus._jax import jax, jnp
 from saltus.model import _attention
 
 Layer = dict[str, dict[str, jax.Array]]
-PRODUCTS = ("W_Q", "W_K", "W_V", "W_O")
+Sizes = Mapping[str, tuple[tuple[int, ...], Any]]  # shape, and what multiplies its numbers
 
 
 def cast(params: Any, compute: str | None) -> Any:
@@ -59,6 +60,30 @@ def layer(params: Layer, x: jax.Array, way: str, causal: bool, approximate: bool
     """x plus what the heads, then the feed-forward layer, add to it: [B, T, width]."""
     x = x + heads(params["attention"], norm(params["norm1"], x), way, causal)
     return x + feed_forward(params["mlp"], norm(params["norm2"], x), approximate)
+
+
+def count(sizes: Sizes) -> int:
+    """How many numbers `dealt` needs."""
+    return sum(math.prod(shape) for shape, _ in sizes.values())
+
+
+def dealt(numbers: jax.Array, sizes: Sizes) -> dict[str, jax.Array]:
+    """Arrays by name, each its shape's share of `numbers` [count(sizes)] times its factor.
+
+    One draw for a whole network rather than one an array: random numbers are most of what a compiler has
+    to do for a small one.
+    """
+    found, begun = {}, 0
+    for name, (shape, factor) in sizes.items():
+        end = begun + math.prod(shape)
+        found[name] = factor * numbers[begun:end].reshape(shape)
+        begun = end
+    return found
+
+
+def unit(width: int) -> dict[str, jax.Array]:
+    """A layer norm that does no more than that."""
+    return {"scale": jnp.ones(width), "bias": jnp.zeros(width)}
 
 
 def through(

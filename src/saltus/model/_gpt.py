@@ -52,32 +52,35 @@ class GPT:
 
     def init(self, key: jax.Array) -> Params:
         """Fresh parameters."""
-        of_tokens, of_positions, of_blocks = jax.random.split(key, 3)
+        ends: _blocks.Sizes = {
+            "tokens": ((self.vocabulary, self.width), 0.02),
+            "positions": ((self.context, self.width), 0.02),
+        }
+        one, split = self._layer(), _blocks.count(ends)
+        normal = jax.random.normal(key, (split + self.depth * _blocks.count(one),))
+        blocks = [self._block(numbers, one) for numbers in normal[split:].reshape(self.depth, -1)]
         return {
-            "embed": {
-                "tokens": 0.02 * jax.random.normal(of_tokens, (self.vocabulary, self.width)),
-                "positions": 0.02 * jax.random.normal(of_positions, (self.context, self.width)),
-            },
-            "blocks": [self._block(k) for k in jax.random.split(of_blocks, self.depth)],
-            "norm": _unit(self.width),
+            "embed": _blocks.dealt(normal[:split], ends),
+            "blocks": blocks,
+            "norm": _blocks.unit(self.width),
         }
 
-    def _block(self, key: jax.Array) -> _blocks.Layer:
-        keys = iter(jax.random.split(key, 6))
+    def _layer(self) -> _blocks.Sizes:
         d, h = self.width, self.heads
         e, m = self.head or d // h, self.mlp or 4 * d
         std = 0.02 * self.scale
         out = std / (2 * self.depth) ** 0.5
-        attention = {name: std * jax.random.normal(next(keys), (d, h, e)) for name in ("W_Q", "W_K", "W_V")}
-        attention["W_O"] = out * jax.random.normal(next(keys), (d, h, e))
-        attention |= {name: jnp.zeros((h, e)) for name in ("b_Q", "b_K", "b_V")} | {"b_O": jnp.zeros(d)}
-        mlp = {
-            "W_1": std * jax.random.normal(next(keys), (d, m)),
-            "b_1": jnp.zeros(m),
-            "W_2": out * jax.random.normal(next(keys), (m, d)),
-            "b_2": jnp.zeros(d),
-        }
-        return {"norm1": _unit(d), "attention": attention, "norm2": _unit(d), "mlp": mlp}
+        sizes = {name: ((d, h, e), std) for name in ("W_Q", "W_K", "W_V")}
+        return sizes | {"W_O": ((d, h, e), out), "W_1": ((d, m), std), "W_2": ((m, d), out)}
+
+    def _block(self, numbers: jax.Array, sizes: _blocks.Sizes) -> _blocks.Layer:
+        drawn = _blocks.dealt(numbers, sizes)
+        mlp = {"W_1": drawn.pop("W_1"), "W_2": drawn.pop("W_2")}
+        mlp |= {"b_1": jnp.zeros(mlp["W_1"].shape[1]), "b_2": jnp.zeros(self.width)}
+        biases = {name: jnp.zeros(drawn["W_Q"].shape[1:]) for name in ("b_Q", "b_K", "b_V")}
+        unit = _blocks.unit(self.width)
+        attention = drawn | biases | {"b_O": jnp.zeros(self.width)}
+        return {"norm1": unit, "attention": attention, "norm2": unit, "mlp": mlp}
 
     def apply(self, params: Params, x: jax.Array) -> jax.Array:
         """Scores [..., T, vocabulary] of every next token, at tokens [..., T]."""
@@ -94,6 +97,3 @@ class GPT:
         out = _blocks.times(_blocks.norm(params["norm"], x), tokens.T)
         return out.astype(jnp.promote_types(tokens.dtype, jnp.float32)).reshape(*outer, self.vocabulary)
 
-
-def _unit(width: int) -> dict[str, jax.Array]:
-    return {"scale": jnp.ones(width), "bias": jnp.zeros(width)}

@@ -67,43 +67,43 @@ class ViT:
 
     def init(self, key: jax.Array) -> Params:
         """Fresh parameters."""
-        uniform = _initial.draw("torch")
-        of_embed, of_blocks, of_head = jax.random.split(key, 3)
-        cells = self.patch**2 * self.channels
-        keys = jax.random.split(of_embed, 4)
-        embed = {
-            "W": uniform(keys[0], (cells, self.width), cells, 1.0),
-            "b": uniform(keys[1], (self.width,), cells, 1.0),
-            "positions": jax.random.normal(keys[2], (self.tokens, self.width)),
-        }
+        ends, one = self._ends(), self._layer()
+        of_uniform, of_normal = jax.random.split(key)
+        total = _blocks.count(ends) + self.depth * _blocks.count(one)
+        uniform = jax.random.uniform(of_uniform, (total,), minval=-1.0, maxval=1.0)
+        normal = jax.random.normal(of_normal, (self.tokens + 1, self.width))
+        split = _blocks.count(ends)
+        at_ends = _blocks.dealt(uniform[:split], ends)
+        embed = {"W": at_ends["embed.W"], "b": at_ends["embed.b"], "positions": normal[1:]}
         if self.pool == "class":
-            embed["class"] = jax.random.normal(keys[3], (self.width,))
-        to_head = jax.random.split(of_head)
+            embed["class"] = normal[0]
+        head = {"norm": _blocks.unit(self.width), "W": at_ends["head.W"], "b": at_ends["head.b"]}
+        blocks = [self._block(numbers, one) for numbers in uniform[split:].reshape(self.depth, -1)]
+        return {"embed": embed, "blocks": blocks, "head": head}
+
+    def _ends(self) -> _blocks.Sizes:
+        cells, d = self.patch**2 * self.channels, self.width
+        into, out = cells**-0.5, self.scale * d**-0.5
         return {
-            "embed": embed,
-            "blocks": [self._block(k) for k in jax.random.split(of_blocks, self.depth)],
-            "head": {
-                "norm": _unit(self.width),
-                "W": uniform(to_head[0], (self.width, self.classes), self.width, self.scale),
-                "b": uniform(to_head[1], (self.classes,), self.width, self.scale),
-            },
+            "embed.W": ((cells, d), into),
+            "embed.b": ((d,), into),
+            "head.W": ((d, self.classes), out),
+            "head.b": ((self.classes,), out),
         }
 
-    def _block(self, key: jax.Array) -> _blocks.Layer:
-        uniform, keys = _initial.draw("torch"), iter(jax.random.split(key, 12))
-        d, h, e, m, s = self.width, self.heads, self.head, self.mlp, self.scale
-        attention = {name: uniform(next(keys), (d, h, e), d, s) for name in ("W_Q", "W_K", "W_V")}
-        attention["W_O"] = uniform(next(keys), (d, h, e), h * e, s)
-        attention["b_O"] = uniform(next(keys), (d,), h * e, s)
-        if self.bias:
-            attention |= {name: uniform(next(keys), (h, e), d, s) for name in ("b_Q", "b_K", "b_V")}
-        mlp = {
-            "W_1": uniform(next(keys), (d, m), d, s),
-            "b_1": uniform(next(keys), (m,), d, s),
-            "W_2": uniform(next(keys), (m, d), m, s),
-            "b_2": uniform(next(keys), (d,), m, s),
-        }
-        return {"norm1": _unit(d), "attention": attention, "norm2": _unit(d), "mlp": mlp}
+    def _layer(self) -> _blocks.Sizes:
+        d, h, e, m = self.width, self.heads, self.head, self.mlp
+        wide, inner, hidden = (self.scale * fan_in**-0.5 for fan_in in (d, h * e, m))
+        sizes = {name: ((d, h, e), wide) for name in ("W_Q", "W_K", "W_V")}
+        sizes |= {"W_O": ((d, h, e), inner), "b_O": ((d,), inner)}
+        sizes |= {"W_1": ((d, m), wide), "b_1": ((m,), wide), "W_2": ((m, d), hidden), "b_2": ((d,), hidden)}
+        return sizes | ({n: ((h, e), wide) for n in ("b_Q", "b_K", "b_V")} if self.bias else {})
+
+    def _block(self, numbers: jax.Array, sizes: _blocks.Sizes) -> _blocks.Layer:
+        drawn = _blocks.dealt(numbers, sizes)
+        mlp = {name: drawn.pop(name) for name in ("W_1", "b_1", "W_2", "b_2")}
+        unit = _blocks.unit(self.width)
+        return {"norm1": unit, "attention": drawn, "norm2": unit, "mlp": mlp}
 
     def apply(self, params: Params, x: jax.Array) -> jax.Array:
         """Outputs [..., classes] at images [..., height, width, channels] or at rows of their pixels."""
@@ -138,6 +138,3 @@ class ViT:
         x = x.reshape(-1, rows, side, columns, side, self.channels)
         return x.swapaxes(2, 3).reshape(len(x), rows * columns, -1)
 
-
-def _unit(width: int) -> dict[str, jax.Array]:
-    return {"scale": jnp.ones(width), "bias": jnp.zeros(width)}

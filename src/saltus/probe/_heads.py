@@ -35,9 +35,9 @@ def head_products(params: Any, start: Any = None, method: str = "auto") -> dict[
         k, q, v, o = (head_matrices(params, n) for pair in PAIRS.values() for n in pair)
         return jnp.concatenate([k, v]), jnp.concatenate([q, o])
 
-    now = factors(params)
-    began = (None, None) if start is None else factors(start)
-    values = product_spectrum(*now, *began, method=method)
+    a, b = factors(params)
+    a0, b0 = (None, None) if start is None else factors(start)
+    values = product_spectrum(a, b, a0, b0, method=method)
     layers = len(values) // 2
     return {"KQ": values[:layers], "VO": values[layers:]}
 

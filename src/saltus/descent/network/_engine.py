@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 from saltus._jax import jax, jnp
+from saltus.descent import _over
 from saltus.descent._batches import Plan, order
-from saltus.descent._how import Steps
+from saltus.descent._how import Steps, Using
 from saltus.descent.network._rules import update
 from saltus.descent.network._table import pick
 from saltus.probe import Probe, State
@@ -35,7 +36,11 @@ class Carry(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class Engine:
-    """One model, descent and loss; `many` members or one."""
+    """One model, update rule and loss; `many` members or one.
+
+    Learning rates and the number of steps are given to the compiled parts rather than built into them
+    (see `engine`), so that another schedule is the same program.
+    """
 
     model: Any
     how: Steps
@@ -54,7 +59,7 @@ class Engine:
         rule = update(self.how)
 
         def one(key: jax.Array, scale: jax.Array | None) -> Carry:
-            model = self.model if scale is None else dataclasses.replace(self.model, scale=scale)
+            model = self.model if scale is None else _over.put(self.model, "scale", scale)
             params = model.init(jax.random.fold_in(key, 0))
             params = jax.tree.map(lambda leaf: jnp.asarray(leaf).astype(self.dtype), params)
             zero = jnp.zeros((), jnp.float32)
@@ -64,11 +69,20 @@ class Engine:
         return carry, carry.params
 
     def advance(
-        self, carry: Carry, first: jax.Array, last: jax.Array, keys: jax.Array, table: Arrays
+        self,
+        carry: Carry,
+        first: jax.Array,
+        last: jax.Array,
+        keys: jax.Array,
+        rates: jax.Array,
+        table: Arrays,
     ) -> Carry:
-        """The state after step `last` from the one after `first`; a member that diverged stays as it was."""
+        """The state after step `last` from the one after `first`; a member that diverged stays as it was.
+
+        `rates`: the learning rate of every step, and padding.
+        """
         plan = self.plan
-        step = self.lift(partial(self._step, table=table), 0, 0, None)
+        step = self.lift(partial(self._step, rates=rates, table=table), 0, 0, None)
 
         def visits(key: jax.Array, epoch: jax.Array) -> jax.Array:
             if self.how.shuffle is False or plan.full:
@@ -90,13 +104,14 @@ class Engine:
 
         return jax.lax.while_loop(lambda s: more(*s, last), epoch, (first, carry))[1]
 
-    def _step(self, c: Carry, visited: jax.Array, n: jax.Array, table: Arrays) -> Carry:
+    def _step(
+        self, c: Carry, visited: jax.Array, n: jax.Array, rates: jax.Array, table: Arrays
+    ) -> Carry:
         """One update of one member."""
         begins = (n % self.plan.per_epoch) * self.plan.batch
         x, y = pick(table, jax.lax.dynamic_slice_in_dim(visited, begins, self.plan.batch))
         value, slope = jax.value_and_grad(self.mean_loss)(c.params, self._cast(x), y)
-        rate = self.how.lr(n) if callable(self.how.lr) else self.how.lr
-        moved = update(self.how).move(c.params, c.memory, slope, n, jnp.asarray(rate, jnp.float32))
+        moved = update(self.how).move(c.params, c.memory, slope, n, rates[n])
         finite = jnp.isfinite(value)
         go = c.alive & finite
         params, memory = jax.tree.map(lambda new, old: jnp.where(go, new, old), moved, (c.params, c.memory))
@@ -148,3 +163,43 @@ class Engine:
             return seen | {p.name: p.fn(state) for p in self.probes}
 
         return self.lift(one, 0, 0, 0)(carry.params, start, keys)
+
+
+@lru_cache(maxsize=32)
+def _compiled(engine: Engine) -> tuple[Any, Any, Any]:
+    return _jitted(engine)
+
+
+def _jitted(engine: Engine) -> tuple[Any, Any, Any]:
+    return jax.jit(engine.begin), jax.jit(engine.advance, donate_argnums=0), jax.jit(engine.look)
+
+
+def compiled(engine: Engine) -> tuple[Any, Any, Any]:
+    """`begin`, `advance` and `look` compiled, once for equal engines."""
+    how = engine.how if isinstance(engine.how, Using) else dataclasses.replace(engine.how, lr=1.0)
+    how = dataclasses.replace(how, steps=1, epochs=None)
+    if _scaled(engine.model):
+        engine = dataclasses.replace(engine, model=dataclasses.replace(engine.model, scale=1.0))
+    engine = dataclasses.replace(engine, how=how, plan=dataclasses.replace(engine.plan, total=0))
+    try:
+        return _compiled(engine)
+    except TypeError:  # a model or rule that cannot be hashed
+        return _jitted(engine)
+
+
+def _scaled(model: Any) -> bool:
+    return dataclasses.is_dataclass(model) and isinstance(getattr(model, "scale", None), int | float)
+
+
+def scale_of(model: Any) -> float | None:
+    """The scale of a model's initial values, where it has one."""
+    return float(model.scale) if _scaled(model) else None
+
+
+def rate_table(how: Steps, total: int) -> jax.Array:
+    """The learning rate of every step [at least total], of one of a few standard lengths."""
+    length = max(1 << (total - 1).bit_length(), 2**16)
+    steps = jnp.minimum(jnp.arange(length, dtype=jnp.int32), total - 1)
+    if not callable(how.lr):
+        return jnp.full(length, how.lr, jnp.float32)
+    return jax.vmap(how.lr)(steps).astype(jnp.float32)

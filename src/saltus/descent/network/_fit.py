@@ -15,7 +15,7 @@ from saltus.descent import at as moments_of
 from saltus.descent._how import Steps
 from saltus.descent._world import cross_entropy
 from saltus.descent.network import _checkpoint
-from saltus.descent.network._engine import Engine
+from saltus.descent.network._engine import Engine, compiled, rate_table, scale_of
 from saltus.descent.network._table import Table
 from saltus.probe import as_probe
 
@@ -66,7 +66,7 @@ def fit(
 
     - `model`: anything with `init(key)` and `apply(params, x)`; `how`: a descent such as `adam(...)`.
     - `seeds`: each its own initial values and order of the data; `scales`: values for the model's field
-      `scale`, every one with every seed (same draws, same order). Members are computed together.
+      `scale` (its own unless said), every one with every seed: same draws, same order. Members are computed together.
     - `watch`: probes or functions of a `State`, whose `start` holds the initial parameters; `at`: when
       (64 log-spaced steps unless said). Always seen: loss and accuracy on the first `evaluate` training
       points and on `test`, and `loss_batches`, the mean over the batches since the last look.
@@ -84,15 +84,15 @@ def fit(
     probes = tuple(as_probe(w) for w in watch)
     steps = (at or moments_of.log()).steps(plan.total)
     of_seeds = np.atleast_1d(np.arange(seeds) if isinstance(seeds, int) else np.asarray(seeds))
-    pairs = [(s, k) for k in (scales or (None,)) for s in of_seeds.tolist()]
+    pairs = [(s, k) for k in (scales or (scale_of(model),)) for s in of_seeds.tolist()]
     members = _Members(pairs, base)
     engine = Engine(model, how, plan, loss, probes, dtype, len(pairs) > 1)
     tables = {"train": Table(table.x[:evaluate], table.y[:evaluate], table.mean, table.std).arrays()}
     if test is not None:
         tables["test"] = test.arrays()
 
-    begin, advance, look = _compiled(engine)
-    whole = table.arrays()
+    begin, advance, look = compiled(engine)
+    whole, rates = table.arrays(), rate_table(how, plan.total)
     carry, start = begin(members.keys, members.scales)
     start = jax.tree.map(jnp.copy, start)  # the carry is given away at every call
     clock = np.asarray(how.clock(steps), float)
@@ -113,7 +113,7 @@ def fit(
     for goal in [s for s in stops if s > step]:
         if stop is not None and stop():
             break
-        carry = advance(carry, jnp.int32(step), jnp.int32(goal), members.keys, whole)
+        carry = advance(carry, jnp.int32(step), jnp.int32(goal), members.keys, rates, whole)
         step = goal
         if goal in steps:
             view(goal, goal - int(steps[len(seen) - 1] if seen else 0))
@@ -147,10 +147,6 @@ class _Members:
         one = len(pairs) == 1
         self.keys = keys[0] if one else keys
         self.scales = scales[0] if one and scales is not None else scales
-
-
-def _compiled(engine: Engine) -> tuple[Any, Any, Any]:
-    return jax.jit(engine.begin), jax.jit(engine.advance, donate_argnums=0), jax.jit(engine.look)
 
 
 def _mark(model: Any, how: Steps, plan: Any, members: _Members, dtype: str, steps: np.ndarray) -> str:
