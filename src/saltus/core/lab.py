@@ -89,8 +89,8 @@ class Lab:
     ) -> xarray.Dataset:
         """A part that other studies show as well: computed once in a store, then read by all of them.
 
-        **Arguments:** `about`: everything that it depends on, as JSON would hold it; `compute`: given the name
-        of a file in which it may keep what a killed run goes on from.
+        **Arguments:** `about`: everything that it depends on, as JSON would hold it; `compute`: given the
+        name of a file in which it may keep what a killed run goes on from.
         """
         if self._root is None:
             return compute(None)

@@ -63,7 +63,7 @@ def low_rank(
     other = np.roll(r.random_rank.values, 1, axis=r.random_rank.get_axis_num("head"))
     yield claim.below(
         "low-rank",
-        "stable rank of what a head gained, over that of a random change of the same size (median over heads)",
+        "stable rank of what a head gained, over that of a random change as large (median over heads)",
         stats.median(r["rank"].values / r.random_rank.values),
         HALF,
         control=("random changes in the head's neighbour", stats.median(other / r.random_rank.values)),
@@ -137,7 +137,7 @@ def staged(record: xarray.Dataset, **verdict: Any) -> Iterator[Claim]:
     seen, other = (found_stages(record, name) for name in ("rank", "random_rank"))
     yield claim.above(
         "stages",
-        f"layers whose mean rank has a rise quicker than a smooth trend, false-alarm rate {ALARM:.0%} (share)",
+        f"layers whose mean rank rises quicker than a smooth trend, at {ALARM:.0%} false alarms (share)",
         stats.share([s.rises > 0 for s in seen]),
         ALARM,
         control=("random walks of the same sizes", stats.share([s.rises > 0 for s in other])),

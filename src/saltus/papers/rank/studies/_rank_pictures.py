@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["COLOURS", "WORDS", "layers", "rank_curves", "ranks", "spectra", "spectrum"]
+__all__ = ["COLOURS", "WORDS", "layers", "rank_curves", "ranks", "spectra", "spectrum", "towards"]
 
 WORDS = {"KQ": "$\\Delta W_K W_Q^\\top$", "VO": "$\\Delta W_V W_O^\\top$"}
 FIRST = {"KQ": "$W_K W_Q^\\top$", "VO": "$W_V W_O^\\top$"}
@@ -35,7 +35,7 @@ def spectrum(
     shades = np.linspace(0.3, 1.0, len(looks))
     for shade, k in zip(shades, looks, strict=True):
         ax.plot(
-            count, r.spectrum.isel(step=k), color=_towards(figure.COLOURS[2], shade), linewidth=1.2,
+            count, r.spectrum.isel(step=k), color=towards(figure.COLOURS[2], shade), linewidth=1.2,
             label=f"gained by step {steps[k]:,}",
         )  # fmt: skip
     ax.plot(count[: r.sizes["of_start"]], r.start, color=START, label=f"first {FIRST[product]}")
@@ -44,7 +44,7 @@ def spectrum(
     ax.set_xlim(0.5, count[-1])
 
 
-def _towards(colour: str, shade: float) -> tuple[float, ...]:
+def towards(colour: str, shade: float) -> tuple[float, ...]:
     from matplotlib.colors import to_rgb
 
     return tuple(1 - shade * (1 - c) for c in to_rgb(colour))

@@ -62,7 +62,7 @@ class Text(Trained):
         from saltus.descent import network
 
         held = data.load(self.data, lab.show)
-        whole = held.parts["train"] if "train" in held.parts else held.whole  # type: ignore[union-attr]
+        whole = held.parts.get("train") or held.whole  # type: ignore[union-attr]
         if self.tokens:
             lab.show.say(f"learning {self.tokens:,} tokens")
             code: Any = tokens.Pairs.learn(whole[:SAMPLE], self.tokens)

@@ -134,13 +134,13 @@ def record_of(
     """The record of a training, controls included, from what was seen along it.
 
     **Arguments:** `seen`: `spectrum_KQ`, `spectrum_VO` [member, look, layer, head, k], `moved` [member, look, 4,
-    layer, head], losses and accuracies [member, look]; `starts`: of each member, its first factors
-    [4, layer, head, d, r].
+    layer, head], losses and accuracies [member, look]; `starts`: of each member, its first factors [4, layer,
+    head, d, r].
 
-    **Returns:** `spectrum` [product, look, layer, head, index], normalised; `top` [product, look, layer, head],
-    the largest singular value; `rank` [product, look, layer, head], stable rank of the change; of the
-    first weights `start` and `start_rank`; of random changes of the same size `random` (at the last look),
-    `random_rank`, and of tiny ones `tiny_rank`; each by `member`.
+    **Returns:** of what was gained `spectrum` [product, look, layer, head, index], normalised, its largest
+    singular value `top` and stable rank `rank` [product, look, layer, head]; of the first weights `start` and
+    `start_rank`; of random changes of the same size `random` (at the last look), `random_rank`, and of tiny
+    ones `tiny_rank`; each by `member`.
     """
     values = np.stack([np.asarray(seen[f"spectrum_{p}"], np.float64) for p in _walks.PRODUCTS], axis=1)
     heads = ("member", "product", "step", "layer", "head")

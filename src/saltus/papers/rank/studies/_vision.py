@@ -122,6 +122,6 @@ class Vision(Trained):
             "the paper's scale" if self.scale == "paper" else f"scale {self.scale}, smaller than the paper's"
         )
         return (
-            f"{words}: ViT on {self.data}, patches of {self.patch}, {self.size()}; {self.rule}, lr {self.lr:g}, "
-            f"batch {self.batch}, {self.epochs} epochs"
+            f"{words}: ViT on {self.data}, patches of {self.patch}, {self.size()}; {self.rule}, "
+            f"lr {self.lr:g}, batch {self.batch}, {self.epochs} epochs"
         )

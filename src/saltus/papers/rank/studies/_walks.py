@@ -41,9 +41,8 @@ def sizes(matrices: Any) -> Any:
 def walk(start: Any, moved: Any, seed: int) -> dict[str, Any]:
     """Spectra of what the products gain when their factors take a random walk of the sizes given.
 
-    **Arguments:** `start` [4, layer, head, d, r]; `moved` [look, 4, layer, head]: sizes of the change at looks
-    in order of time. The walk's steps are as large as the squared sizes differ, so that neighbouring looks are
-    as alike as those of a walk that drifts nowhere.
+    **Arguments:** `start` [4, layer, head, d, r]; `moved` [look, 4, layer, head]: sizes of the change at
+    looks in order of time. The squared length of the walk's steps is what the squared sizes differ by.
 
     **Returns:** `rank` [look, product, layer, head]: stable ranks (nan where nothing moved); `spectrum`
     [product, layer, head, k]: normalised singular values at the last look.

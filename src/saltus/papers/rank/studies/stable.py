@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from saltus.core.settings import setting
 from saltus.core.study import study
 from saltus.papers.rank.studies import _rank_claims as claims_
-from saltus.papers.rank.studies import _training
-from saltus.papers.rank.studies._vision import SCALES, Vision
+from saltus.papers.rank.studies._vision import SCALES
 from saltus.papers.rank.studies.spectra import COST, Spectra
 
 if TYPE_CHECKING:
@@ -18,7 +17,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from saltus.core.claim import Claim
-    from saltus.core.lab import Lab
 
 CHECKS = (
     "the stable rank of what heads gain grows (control: random walks of the same sizes)",
