@@ -39,13 +39,19 @@ def norm(params: dict[str, jax.Array], x: jax.Array, eps: float = 1e-5) -> jax.A
 def heads(params: dict[str, jax.Array], x: jax.Array, way: str, causal: bool = False) -> jax.Array:
     """All heads of a layer on x [B, T, width]."""
     width, count, head = params["W_Q"].shape
-    # One product for queries, keys and values.
-    joined = jnp.concatenate([params[n].reshape(width, -1) for n in ("W_Q", "W_K", "W_V")], axis=1)
-    qkv = times(x, joined)
-    if "b_Q" in params:
-        qkv = qkv + jnp.concatenate([params[n].reshape(-1) for n in ("b_Q", "b_K", "b_V")])
-    q, k, v = (part.reshape(*x.shape[:-1], count, head) for part in jnp.split(qkv, 3, axis=-1))
-    out = _attention.attend(way, q, k, v, causal)
+    maps = [params[n].reshape(width, -1) for n in ("W_Q", "W_K", "W_V")]
+    if way == "kernel":
+        # One product for queries, keys and values, which the kernel reads where it put them.
+        joined = times(x, jnp.concatenate(maps, axis=1))
+        joined = joined.reshape(*x.shape[:-1], 3, count, head)
+        if "b_Q" in params:
+            joined = joined + jnp.stack([params[f"b_{n}"] for n in "QKV"])
+        out = _attention.attend_joined(joined, causal)
+    else:
+        q, k, v = (times(x, w).reshape(*x.shape[:-1], count, head) for w in maps)
+        if "b_Q" in params:
+            q, k, v = q + params["b_Q"], k + params["b_K"], v + params["b_V"]
+        out = _attention.attend(way, q, k, v, causal)
     return times(out.reshape(*x.shape[:-1], count * head), params["W_O"].reshape(width, -1).T) + params["b_O"]
 
 

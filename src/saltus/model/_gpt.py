@@ -96,4 +96,3 @@ class GPT:
         )
         out = _blocks.times(_blocks.norm(params["norm"], x), tokens.T)
         return out.astype(jnp.promote_types(tokens.dtype, jnp.float32)).reshape(*outer, self.vocabulary)
-

@@ -23,7 +23,7 @@ class ViT:
     - `scale`: times the initial weights and biases of every layer and of the head; what maps patches to
       tokens (patch weights, positions, class token) and the layer norms start as they always do.
     - `compute`: numbers to compute with, such as bfloat16; those of the parameters when None.
-    - `attention`: plain, or cudnn on an NVIDIA GPU; `unroll`: layers written out rather than as a loop.
+    - `attention`: plain, or on an NVIDIA GPU cudnn or kernel; `unroll`: layers written out rather than as a loop.
 
     Defaults are those of the CIFAR-10 runs of Boix-Adsera et al. (2023). Initial weights: U(-1, 1) /
     sqrt(fan_in) for weights and biases, N(0, 1) for positions and class token.
@@ -54,11 +54,11 @@ class ViT:
         _initial.check_sizes("ViT", **dict(zip(("height", "of image"), self.image, strict=True)))
         if isinstance(self.scale, int | float):
             _initial.check_scale("ViT", self.scale)
-        _attention.check(self.attention)
         if any(side % self.patch for side in self.image):
             raise BadInput(f"ViT: patches of {self.patch} do not fill an image of {self.image}")
         if self.pool not in ("class", "mean"):
             raise BadInput(f"ViT: pool is class or mean; got {self.pool!r}")
+        _attention.check(self.attention, self.tokens, self.head)
 
     @property
     def tokens(self) -> int:
@@ -137,4 +137,3 @@ class ViT:
         (rows, columns), side = (n // self.patch for n in self.image), self.patch
         x = x.reshape(-1, rows, side, columns, side, self.channels)
         return x.swapaxes(2, 3).reshape(len(x), rows * columns, -1)
-

@@ -104,9 +104,7 @@ class Engine:
 
         return jax.lax.while_loop(lambda s: more(*s, last), epoch, (first, carry))[1]
 
-    def _step(
-        self, c: Carry, visited: jax.Array, n: jax.Array, rates: jax.Array, table: Arrays
-    ) -> Carry:
+    def _step(self, c: Carry, visited: jax.Array, n: jax.Array, rates: jax.Array, table: Arrays) -> Carry:
         """One update of one member."""
         begins = (n % self.plan.per_epoch) * self.plan.batch
         x, y = pick(table, jax.lax.dynamic_slice_in_dim(visited, begins, self.plan.batch))

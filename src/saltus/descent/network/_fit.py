@@ -85,7 +85,7 @@ def fit(
     steps = (at or moments_of.log()).steps(plan.total)
     of_seeds = np.atleast_1d(np.arange(seeds) if isinstance(seeds, int) else np.asarray(seeds))
     pairs = [(s, k) for k in (scales or (scale_of(model),)) for s in of_seeds.tolist()]
-    members = _Members(pairs, base)
+    keys, of_scales = members_of(pairs, base)
     engine = Engine(model, how, plan, loss, probes, dtype, len(pairs) > 1)
     tables = {"train": Table(table.x[:evaluate], table.y[:evaluate], table.mean, table.std).arrays()}
     if test is not None:
@@ -93,18 +93,18 @@ def fit(
 
     begin, advance, look = compiled(engine)
     whole, rates = table.arrays(), rate_table(how, plan.total)
-    carry, start = begin(members.keys, members.scales)
+    carry, start = begin(keys, of_scales)
     start = jax.tree.map(jnp.copy, start)  # the carry is given away at every call
     clock = np.asarray(how.clock(steps), float)
     seen: list[dict[str, Any]] = []
-    step, mark = 0, _mark(model, how, plan, members, dtype, steps)
+    step, mark = 0, _mark(model, how, plan, pairs, base, dtype, steps)
     if keep is not None and Path(keep).exists():
         held = _checkpoint.read(Path(keep), mark, (carry, start))
         (carry, start), seen, step = held.state, held.seen, held.step
     stops = sorted({*steps.tolist(), *range(every or plan.total, plan.total, every or plan.total)})
 
     def view(now: int, batches: int) -> None:
-        found = look(carry, start, jnp.int32(now), jnp.asarray(clock[len(seen)]), members.keys, tables)
+        found = look(carry, start, jnp.int32(now), jnp.asarray(clock[len(seen)]), keys, tables)
         mean = np.where(batches, np.asarray(carry.loss) / max(batches, 1), np.nan)
         seen.append(jax.tree.map(np.asarray, found | {"loss_batches": mean}))
 
@@ -113,7 +113,7 @@ def fit(
     for goal in [s for s in stops if s > step]:
         if stop is not None and stop():
             break
-        carry = advance(carry, jnp.int32(step), jnp.int32(goal), members.keys, rates, whole)
+        carry = advance(carry, jnp.int32(step), jnp.int32(goal), keys, rates, whole)
         step = goal
         if goal in steps:
             view(goal, goal - int(steps[len(seen) - 1] if seen else 0))
@@ -127,8 +127,8 @@ def fit(
         steps[: len(seen)],
         steps[: len(seen)] / plan.per_epoch,
         stacked,
-        members.seeds,
-        members.of_scales,
+        np.asarray([s for s, _ in pairs]),
+        np.asarray([np.nan if k is None else k for _, k in pairs]),
         np.atleast_1d(np.asarray(carry.diverged_at)),
         carry.params,
         start,
@@ -136,23 +136,20 @@ def fit(
     )
 
 
-class _Members:
-    """Seeds and scales of the members, and their keys."""
-
-    def __init__(self, pairs: list[tuple[int, float | None]], base: int) -> None:
-        self.seeds = np.asarray([s for s, _ in pairs], np.int64)
-        self.of_scales = np.asarray([np.nan if k is None else k for _, k in pairs])
-        keys = jax.vmap(lambda s: jax.random.fold_in(jax.random.key(base), s))(self.seeds.astype(np.uint32))
-        scales = None if pairs[0][1] is None else jnp.asarray(self.of_scales)
-        one = len(pairs) == 1
-        self.keys = keys[0] if one else keys
-        self.scales = scales[0] if one and scales is not None else scales
+def members_of(pairs: Sequence[tuple[int, float | None]], base: int) -> tuple[jax.Array, jax.Array | None]:
+    """Keys and scales of the (seed, scale) pairs, without an axis when there is one pair only."""
+    seeds = np.asarray([s for s, _ in pairs], np.uint32)
+    keys = jax.vmap(lambda s: jax.random.fold_in(jax.random.key(base), s))(seeds)
+    scales = None if pairs[0][1] is None else jnp.asarray([k for _, k in pairs])
+    if len(pairs) > 1:
+        return keys, scales
+    return keys[0], None if scales is None else scales[0]
 
 
-def _mark(model: Any, how: Steps, plan: Any, members: _Members, dtype: str, steps: np.ndarray) -> str:
+def _mark(*setup: Any) -> str:
     """What must be the same for a checkpoint to be gone on from."""
-    who = [members.seeds.tolist(), members.of_scales.tolist()]
-    return repr((model, how, plan, who, dtype, steps.tolist()))
+    with np.printoptions(threshold=np.inf):
+        return repr(setup)
 
 
 def _stacked(seen: list[dict[str, Any]], many: bool) -> dict[str, np.ndarray]:
