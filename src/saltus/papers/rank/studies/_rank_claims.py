@@ -43,7 +43,7 @@ def well_below(
         "well-below",
         "area under the normalised spectrum of what a head gained, over that of its first weights "
         "(median over heads)",
-        stats.median(areas(r.spectrum.isel(step=-1).values, count) / began),
+        stats.median(areas(r.spectrum.isel(shown=-1).values, count) / began),
         HALF,
         control=("random changes of the same size", stats.median(areas(r.random.values, count) / began)),
         **verdict,

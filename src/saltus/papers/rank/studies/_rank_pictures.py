@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["COLOURS", "WORDS", "layers", "rank_curves", "ranks", "spectra", "spectrum", "towards"]
+__all__ = ["COLOURS", "WORDS", "layers", "pairs", "rank_curves", "ranks", "spectra", "spectrum", "towards"]
 
 WORDS = {"KQ": "$\\Delta W_K W_Q^\\top$", "VO": "$\\Delta W_V W_O^\\top$"}
 FIRST = {"KQ": "$W_K W_Q^\\top$", "VO": "$W_V W_O^\\top$"}
@@ -24,18 +24,15 @@ START, RANDOM = figure.COLOURS[1], figure.MUTED
 
 
 def spectrum(
-    ax: Axes, record: xarray.Dataset, product: str, layer: int, head: int, *, member: int = 0, times: int = 5
+    ax: Axes, record: xarray.Dataset, product: str, layer: int, head: int, *, member: int = 0
 ) -> None:
     """One head: the first product, random changes of the same size, and what was gained at several steps."""
     r = record.isel(member=member, head=head).sel(product=product, layer=layer)
     count = np.arange(1, r.sizes["index"] + 1)
-    steps = record.step.values
-    wanted = np.geomspace(max(1, steps[-1] / 300), steps[-1], times)
-    looks = np.unique([int(abs(steps - w).argmin()) for w in wanted])
-    shades = np.linspace(0.3, 1.0, len(looks))
-    for shade, k in zip(shades, looks, strict=True):
+    steps = record.shown.values
+    for k, shade in enumerate(np.linspace(0.3, 1.0, len(steps))):
         ax.plot(
-            count, r.spectrum.isel(step=k), color=towards(figure.COLOURS[2], shade), linewidth=1.2,
+            count, r.spectrum.isel(shown=k), color=towards(figure.COLOURS[2], shade), linewidth=1.2,
             label=f"gained by step {steps[k]:,}",
         )  # fmt: skip
     ax.plot(count[: r.sizes["of_start"]], r.start, color=START, label=f"first {FIRST[product]}")
@@ -125,3 +122,21 @@ def layers(record: xarray.Dataset, wanted: int = 3) -> list[int]:
     if len(every) == 6 and wanted == 3:
         return [1, 3, 5]
     return [every[int(k)] for k in np.unique(np.linspace(0, len(every) - 1, wanted).round().astype(int))]
+
+
+def pairs(study: Any, records: dict[str, xarray.Dataset]) -> Figure:
+    """Figure 4: the middle layer of each training."""
+    columns = min(len(records), 2)
+    fig, axes = figure.sheet(-(-len(records) // columns), columns, width=3.6, height=2.8)
+    for ax, (name, record) in zip(axes.flat, records.items(), strict=False):
+        middle = int(record.layer.values[len(record.layer) // 2])
+        rank_curves(ax, record, middle)
+        ax.set_title(f"{name}, layer {middle} of {len(record.layer)}")
+    for ax in axes.flat[len(records) :]:
+        ax.set_axis_off()
+    fig.legend(*_legend(axes[0, 0]), loc="outside right upper", fontsize=7.5)
+    figure.finding(
+        fig, "The rank of what heads gain stays far below that of random walks",
+        study.note().replace("; GPT", ";\nGPT").replace("; scale", ";\nscale"),
+    )  # fmt: skip
+    return fig

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
 __all__ = ["evolution", "final"]
 
-SHOWN = 10  # singular values
-
 
 def final(study: RankByScale, record: xarray.Dataset) -> Figure:
     """Figure 7: a panel for each of three layers."""
@@ -68,13 +66,13 @@ def evolution(study: ValuesByScale, record: xarray.Dataset) -> Figure:
     steps = record.step.values
     known = steps > 0
     fig, axes = figure.sheet(2, len(study.scales), width=2.6, height=2.3)
-    shades = np.linspace(1.0, 0.25, SHOWN)
     for row, (product, colour) in enumerate(ranks.COLOURS.items()):
         for ax, scale in zip(axes[row], study.scales, strict=True):
             member = int(np.flatnonzero(record.scale.values == scale)[0])
             r = record.isel(member=member, head=head).sel(product=product, layer=second)
-            values = r.spectrum.values * r.top.values[:, None]
-            for k in range(min(SHOWN, values.shape[1]))[::-1]:
+            values = r["values"].values
+            shades = np.linspace(1.0, 0.25, values.shape[1])
+            for k in range(values.shape[1])[::-1]:
                 ax.plot(steps[known], values[known, k], color=ranks.towards(colour, shades[k]), linewidth=1.1)
             ax.set(xscale="log")
             ax.set_ylim(bottom=0)
@@ -85,6 +83,6 @@ def evolution(study: ValuesByScale, record: xarray.Dataset) -> Figure:
         axes[row, 0].set_ylabel(f"singular values of {ranks.WORDS[product]}")
     figure.finding(
         fig, "The singular values of what a head gains come one after another",
-        study.note() + f"; head {head + 1} of layer {second}, its {SHOWN} largest values",
+        study.note() + f"; head {head + 1} of layer {second}, its {record.sizes['order']} largest values",
     )  # fmt: skip
     return fig

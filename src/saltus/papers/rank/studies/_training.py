@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Trained", "put_together", "record_of", "trained"]
 
+SHOWN = 6  # steps whose whole spectra are kept
+KEPT = 10  # singular values kept of every step
 VERSION = 1  # raised when what a training computes changes
 
 
@@ -133,15 +135,18 @@ def record_of(
 ) -> xarray.Dataset:
     """The record of a training, controls included, from what was seen along it.
 
-    **Arguments:** `seen`: `spectrum_KQ`, `spectrum_VO` [member, look, layer, head, k], `moved` [member, look, 4,
-    layer, head], losses and accuracies [member, look]; `starts`: of each member, its first factors [4, layer,
-    head, d, r].
+    **Arguments:** `seen`: `spectrum_KQ`, `spectrum_VO` [member, look, layer, head, k], `moved` [member, look,
+    4, layer, head], losses and accuracies [member, look]; `starts`: of each member, its first factors [4,
+    layer, head, d, r].
 
-    **Returns:** of what was gained `spectrum` [product, look, layer, head, index], normalised, its largest
-    singular value `top` and stable rank `rank` [product, look, layer, head]; of the first weights `start` and
-    `start_rank`; of random changes of the same size `random` (at the last look), `random_rank`, and of tiny
-    ones `tiny_rank`; each by `member`.
+    **Returns:** of what was gained `rank` [product, look, layer, head], its stable rank, `values` [product,
+    look, layer, head, order], its largest singular values, and `spectrum` [product, shown, layer, head,
+    index], all of them over the largest at the few steps `shown`, the last among them; of the first weights
+    `start` and `start_rank`; of random changes of the same size `random` (at the last look), `random_rank`,
+    and of tiny ones `tiny_rank`; each by `member`.
     """
+    steps = np.asarray(steps)
+    shown = shown_of(steps)
     values = np.stack([np.asarray(seen[f"spectrum_{p}"], np.float64) for p in _walks.PRODUCTS], axis=1)
     heads = ("member", "product", "step", "layer", "head")
     first, walks, small = [], [], []
@@ -151,8 +156,11 @@ def record_of(
         small.append(_walks.tiny(start, seed=base + 104729 * (m + 1)))
     begun = np.stack(first)
     data = {
-        "spectrum": ((*heads, "index"), _walks.normalised(values).astype(np.float32)),
-        "top": (heads, values[..., 0]),
+        "spectrum": (
+            ("member", "product", "shown", "layer", "head", "index"),
+            _walks.normalised(values[:, :, shown]).astype(np.float32),
+        ),
+        "values": ((*heads, "order"), values[..., :KEPT].astype(np.float32)),
         "rank": (heads, _walks.stable_rank(values)),
         "start": (("member", "product", "layer", "head", "of_start"), _walks.normalised(begun)),
         "start_rank": (("member", "product", "layer", "head"), _walks.stable_rank(begun)),
@@ -171,8 +179,14 @@ def record_of(
     for name in ("loss_train", "loss_test", "accuracy_train", "accuracy_test"):
         data[name] = (("member", "step"), np.asarray(seen[name], np.float64))
     layers = np.arange(1, values.shape[3] + 1)
-    coords = {"step": np.asarray(steps), "product": list(_walks.PRODUCTS), "layer": layers}
+    coords = {"step": steps, "shown": steps[shown], "product": list(_walks.PRODUCTS), "layer": layers}
     return put_together(xr.Dataset(data, coords=coords))
+
+
+def shown_of(steps: Any) -> Any:
+    """Looks whose whole spectra are kept: a few over the logarithm of the steps, and the last."""
+    wanted = np.geomspace(max(1, steps[-1] / 300), steps[-1], SHOWN)
+    return np.unique([int(abs(steps - w).argmin()) for w in wanted])
 
 
 def _start_spectra(start: Any) -> Any:
@@ -186,7 +200,8 @@ def put_together(data: xarray.Dataset) -> xarray.Dataset:
     """The record with words for each of its variables."""
     for name, words, unit in (
         ("spectrum", "singular values of what the product gained, over the largest", "1"),
-        ("top", "largest singular value of what the product gained", "1"),
+        ("values", "largest singular values of what the product gained", "1"),
+        ("shown", "training step", "step"),
         ("rank", "stable rank of what the product gained", "1"),
         ("start", "singular values of the first product, over the largest", "1"),
         ("start_rank", "stable rank of the first product", "1"),

@@ -166,7 +166,8 @@ class ValuesByScale(Scaled):
 
     def leads(self, record: xarray.Dataset) -> Any:
         """s_2 / s_1 of what was gained, averaged over looks [scale, product, seed, layer, head]."""
-        second = record.spectrum.isel(index=1, step=slice(1, None)).mean("step")
+        values = record["values"].isel(step=slice(1, None))
+        second = (values.isel(order=1) / values.isel(order=0)).mean("step")
         return self.by_scale(record.assign(second=second), "second")
 
     def clearness(self, record: xarray.Dataset) -> Any:
