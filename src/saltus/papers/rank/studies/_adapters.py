@@ -24,8 +24,8 @@ class Adapted:
     - `settings`: pairs of a rank (above `most`: changes of any rank) and a scale of the initial values.
     - `scale`: which of the settings: the field of which `network.fit` gives every member its own value.
 
-    Parameters: `fixed`, those of the base, of which all but `head` stay as they are; `rank`; for each block and
-    matrix `up` [width, most], `down` [heads * head, most], `free` [width, heads * head].
+    Parameters: `fixed`, those of the base, of which all but `head` stay as they are; `rank`; for each
+    block and matrix `up` [width, most], `down` [heads * head, most], `free` [width, heads * head].
     """
 
     base: Any
