@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-_ROOMS = ("claim", "data", "descent", "model", "papers", "probe", "report", "stats")
+_ROOMS = ("claim", "data", "descent", "model", "papers", "probe", "report", "stages", "stats")
 _NAMES = {
     "BadInput": "saltus.core.errors",
     "Claim": "saltus.core.claim",
@@ -44,7 +44,7 @@ _NAMES = {
     "study": "saltus.core.study",
     "train": "saltus.descent",
 }
-_CORE = {"claim": "saltus.core.claim", "stats": "saltus.core.stats"}
+_CORE = {name: f"saltus.core.{name}" for name in ("claim", "stages", "stats")}
 
 __all__ = sorted([*_ROOMS, *_NAMES])
 

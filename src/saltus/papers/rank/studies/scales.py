@@ -1,0 +1,185 @@
+"""Smaller initial values: figures 6 and 7."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from saltus._lazy import np
+from saltus.core import claim, stats
+from saltus.core.errors import BadInput
+from saltus.core.settings import setting
+from saltus.core.study import study
+from saltus.papers.rank.studies import _rank_claims as claims_
+from saltus.papers.rank.studies import _training
+from saltus.papers.rank.studies._vision import SCALES, Vision
+
+if TYPE_CHECKING:
+    import xarray
+    from matplotlib.figure import Figure
+
+    from saltus.core.claim import Claim
+    from saltus.core.lab import Lab
+
+COST = "3 minutes on two cores, shared by figures 6 and 7"
+SWEEP: dict[str, Any] = {
+    "scale": {name: {**changes} for name, changes in SCALES["scale"].items()},
+    "data": SCALES["data"],
+}
+
+
+@dataclass(frozen=True)
+class Scaled(Vision):
+    """One training for each scale of the initial values; the map from patches to tokens keeps its own."""
+
+    seeds: int = setting(1, "networks trained at each scale", low=1)
+    epochs: int = setting(30, "passes over the images", low=1)
+    scales: tuple[float, ...] = setting((1.0, 0.5, 0.2, 0.1), "of the initial values", above=0)
+
+    presets: ClassVar[dict[str, Any]] = SWEEP
+
+    def check(self) -> None:
+        super().check()
+        if len(self.scales) < 3 or list(self.scales) != sorted(set(self.scales), reverse=True):
+            raise BadInput("scales needs three or more, in descending order, as in 1,0.5,0.1")
+
+    def run(self, lab: Lab) -> xarray.Dataset:
+        return _training.trained(self, lab, self.scales)
+
+    def law(self, record: xarray.Dataset) -> None:
+        """The theory's statement is about the limit of small scales; here its direction is tested."""
+
+    def by_scale(self, record: xarray.Dataset, name: str) -> Any:
+        """[scale, product, seed, layer, head], of a variable at the last step."""
+        r = record[name].isel(step=-1) if "step" in record[name].dims else record[name]
+        r = r.transpose("member", "product", "layer", "head").values
+        found = [r[record.scale.values == x] for x in self.scales]
+        return np.moveaxis(np.stack(found), 1, 2)
+
+    def note(self) -> str:
+        return super().note() + "; initial values times " + ", ".join(f"{x:g}" for x in self.scales)
+
+
+def trend(values: Any, scales: Any) -> Any:
+    """Kendall's tau between values [scale, ...] and the scales: 1 where values rise with every scale."""
+    v = np.asarray(values, float)
+    signs = [np.sign(scales[i] - scales[j]) * np.sign(v[i] - v[j]) for i in range(len(v)) for j in range(i)]
+    return np.mean(signs, axis=0)
+
+
+def shuffled(values: Any, seed: int) -> Any:
+    """The scales of each head in an order of their own."""
+    flat = np.asarray(values, float).reshape(len(values), -1)
+    rng = np.random.default_rng(seed)
+    return np.stack([rng.permutation(column) for column in flat.T], axis=1)
+
+
+@study(
+    "rank/fig7",
+    cites="boixadsera2023rank",
+    figure="7",
+    cost=COST,
+    checks=(
+        "smaller initial values give a lower stable rank of what W_K W_Q' gains (control: scales shuffled)",
+        "and of what W_V W_O' gains (control: scales shuffled)",
+        "what heads gained is of low rank at every scale (control: random changes in another head)",
+        "the networks did learn (control: untrained)",
+    ),
+)
+@dataclass(frozen=True)
+class RankByScale(Scaled):
+    """Whether smaller initial values lead to heads of lower rank.
+
+    The stable rank of what W_K W_Q' gained, for every head and scale of the initial values, after the
+    training; a trend test over heads.
+    """
+
+    def claims(self, record: xarray.Dataset, law: None) -> Iterator[Claim]:
+        ranks = self.by_scale(record, "rank")
+        for k, (product, words) in enumerate((("KQ", "W_K W_Q'"), ("VO", "W_V W_O'"))):
+            tau = trend(ranks[:, k], self.scales).ravel()
+            yield claim.above(
+                f"lower-at-small-scale-{product.lower()}",
+                f"smaller scale, lower stable rank of what {words} gained (Kendall's tau, mean over heads)",
+                stats.mean(tau),
+                0.0,
+                control=(
+                    "the scales of each head shuffled",
+                    stats.mean(trend(shuffled(ranks[:, k], self.base), self.scales)),
+                ),
+            )
+        yield from claims_.low_rank(record)
+        yield from claims_.learns(record, 0.5)
+
+    def draw(self, record: xarray.Dataset, law: None) -> Figure:
+        from saltus.papers.rank.studies import _scale_pictures as pictures
+
+        return pictures.final(self, record)
+
+
+@study(
+    "rank/fig6",
+    cites="boixadsera2023rank",
+    figure="6",
+    cost=COST,
+    checks=(
+        "at smaller scales the first singular value leads the second by more (control: scales shuffled)",
+        "stages stand out more at smaller scales (control: scales shuffled)",
+        "the networks did learn (control: untrained)",
+    ),
+)
+@dataclass(frozen=True)
+class ValuesByScale(Scaled):
+    """Whether the singular values of what a head gains come one after another, and more so at small scales.
+
+    The ten largest singular values of what W_K W_Q' and W_V W_O' gained, in one randomly drawn head of the
+    second layer, over the training. The paper calls them eigenvalues; the matrices are not symmetric.
+    """
+
+    def claims(self, record: xarray.Dataset, law: None) -> Iterator[Claim]:
+        lead = self.leads(record)
+        yield claim.above(
+            "one-by-one",
+            "the second singular value's share of the first is lower at smaller scales, averaged over the "
+            "logarithm of the steps (Kendall's tau with the scale, mean over heads)",
+            stats.mean(trend(lead, self.scales).ravel()),
+            0.0,
+            control=(
+                "the scales of each head shuffled",
+                stats.mean(trend(shuffled(lead, self.base), self.scales)),
+            ),
+        )
+        clear = self.clearness(record)
+        yield claim.below(
+            "clearer-stages",
+            "the largest stage of a layer's mean rank is clearer at smaller scales (Kendall's tau of its "
+            "statistic over the threshold with the scale, mean over layers)",
+            stats.mean(trend(clear, self.scales).ravel()),
+            0.0,
+            control=(
+                "the scales of each layer shuffled",
+                stats.mean(trend(shuffled(clear, self.base), self.scales)),
+            ),
+        )
+        yield from claims_.learns(record, 0.5)
+
+    def leads(self, record: xarray.Dataset) -> Any:
+        """s_2 / s_1 of what was gained, averaged over looks [scale, product, seed, layer, head]."""
+        values = record["values"].isel(step=slice(1, None))
+        second = (values.isel(order=1) / values.isel(order=0)).mean("step")
+        return self.by_scale(record.assign(second=second), "second")
+
+    def clearness(self, record: xarray.Dataset) -> Any:
+        """The largest statistic of stages over its threshold [scale, product, seed, layer]."""
+        found = claims_.found_stages(record)
+        over = [s.highest / s.threshold if np.isfinite(s.threshold) else 0.0 for s in found]
+        shape = [record.sizes[n] for n in ("member", "product", "layer")]
+        over = np.reshape(over, shape)
+        split = [over[record.scale.values == x] for x in self.scales]
+        return np.moveaxis(np.stack(split), 1, 2)
+
+    def draw(self, record: xarray.Dataset, law: None) -> Figure:
+        from saltus.papers.rank.studies import _scale_pictures as pictures
+
+        return pictures.evolution(self, record)

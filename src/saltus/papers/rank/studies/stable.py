@@ -1,0 +1,90 @@
+"""Stable ranks of what heads gain, over the training: figures 12, 13, 15, 17 and 19."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from saltus.core.settings import setting
+from saltus.core.study import study
+from saltus.papers.rank.studies import _rank_claims as claims_
+from saltus.papers.rank.studies._vision import SCALES
+from saltus.papers.rank.studies.spectra import COST, Spectra
+
+if TYPE_CHECKING:
+    import xarray
+    from matplotlib.figure import Figure
+
+    from saltus.core.claim import Claim
+
+CHECKS = (
+    "the stable rank of what heads gain grows (control: random walks of the same sizes)",
+    "what heads gained is of low rank (control: random changes of the same size in another head)",
+    "the rank rises in stages (control: random walks of the same sizes)",
+    "random changes have the rank that free probability gives them (control: whole matrices)",
+    "the networks did learn (control: untrained)",
+)
+
+
+@dataclass(frozen=True)
+class Ranks(Spectra):
+    """What the figures of stable ranks share."""
+
+    def claims(self, record: xarray.Dataset, law: None) -> Iterator[Claim]:
+        yield from claims_.grows(record)
+        yield from claims_.low_rank(record)
+        yield from claims_.staged(record)
+        yield from claims_.reference(record)
+        yield from claims_.learns(record, self.least())
+
+
+@study("rank/fig15", cites="boixadsera2023rank", figure="15 (17, 19)", cost=COST, checks=CHECKS)
+@dataclass(frozen=True)
+class AdamRanks(Ranks):
+    """With Adam the stable rank of what heads gain grows, and stays below that of random changes.
+
+    Mean and standard deviation over the heads of every layer. Figure 15; with --data cifar100 figure 17, with
+    --data imagenet figure 19. Dotted: random walks whose sizes are those of the training.
+    """
+
+    def draw(self, record: xarray.Dataset, law: None) -> Figure:
+        from saltus.papers.rank.studies import _rank_pictures as pictures
+
+        return pictures.ranks(
+            self, record, "Adam: the rank of what heads gain grows, below that of random walks"
+        )
+
+
+SGD: dict[str, Any] = {
+    "scale": {name: {**changes, "lr": 0.3} for name, changes in SCALES["scale"].items()},
+    "data": SCALES["data"],
+}
+
+
+@study(
+    "rank/fig12",
+    cites="boixadsera2023rank",
+    figure="12 (13)",
+    cost="2 minutes on two cores",
+    checks=CHECKS,
+)
+@dataclass(frozen=True)
+class SgdRanks(Ranks):
+    """With SGD as with Adam the stable rank of what heads gain grows, and stays low.
+
+    Figure 12; with --data cifar100 figure 13. Learning rate 0.3 after a warm-up, as in the paper.
+    """
+
+    rule: str = setting("sgd", "the update rule", choices=("adam", "sgd"))
+    lr: float = setting(0.3, "largest learning rate", above=0)
+    decay: bool = setting(False, "whether the rate then falls along a cosine")
+
+    presets: ClassVar[dict[str, Any]] = SGD
+
+    def draw(self, record: xarray.Dataset, law: None) -> Figure:
+        from saltus.papers.rank.studies import _rank_pictures as pictures
+
+        return pictures.ranks(
+            self, record, "SGD: the rank of what heads gain grows, below that of random walks"
+        )
