@@ -35,8 +35,11 @@ STAMP = "made-with.json"
 class Lab:
     """What a running study may ask for: a place for finished parts, and a progress display."""
 
-    def __init__(self, parts: Path | None = None, show: Silent | None = None) -> None:
+    def __init__(
+        self, parts: Path | None = None, show: Silent | None = None, out: str | Path | None = None
+    ) -> None:
         self._parts = parts
+        self._out = out
         self.show = show or Silent()
         self.kept: list[str] = []
 
@@ -82,6 +85,17 @@ class Lab:
                 raise
             return [future.result() for future in waiting]
 
+    def record_of(self, study: Any) -> xarray.Dataset:
+        """The record of another study, of which this one is a further view: nothing is computed twice.
+
+        It is found in the same store, or computed and kept there under its own name. Where its version is
+        raised, raise those of its views too.
+        """
+        study = settled(study, self.show)
+        if self._out is None:
+            return _compute(study, Lab(show=self.show))
+        return run(study, self._out, show=self.show)[0].data
+
     @contextmanager
     def progress(self, label: str) -> Iterator[Tick]:
         """A bar for long work: `with lab.progress("runs") as tick: tick(done, total)`."""
@@ -96,6 +110,16 @@ def _same_device(made_on: dict[str, Any]) -> bool:
     importlib.import_module("saltus._jax")
     here = record.device()
     return all(made_on.get(name) == here[name] for name in ("platform", "kind"))
+
+
+def settled(study: Any, show: Silent | None = None) -> Any:
+    """The study with everything decided that its settings leave to the machine, so that its record names it.
+
+    A study that has such settings, like a data set that may or may not be had, says so by a method
+    `settle(show)` that returns the study to be run.
+    """
+    decide = getattr(study, "settle", None)
+    return study if decide is None else decide(show or Silent())
 
 
 def values_of(study: Any) -> dict[str, Any]:
@@ -160,6 +184,7 @@ def run(
 
     **Returns:** the record, and whether it was computed now.
     """
+    study = settled(study, show)
     info: Info = type(study).info
     shelf = store.Store(out).open()
     place = shelf.place(info.id, key(study))
@@ -174,7 +199,7 @@ def run(
             _replaceable(place, info)
         parts = _parts(place, info)
         began = time.time()
-        lab = Lab(parts, show)
+        lab = Lab(parts, show, out)
         try:
             data = _compute(study, lab)
             record.write(place, data, _manifest(study, lab, began))
