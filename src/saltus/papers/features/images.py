@@ -19,7 +19,8 @@ SCALINGS = ("standardised", "centred", "raw")
 
 
 def available(name: str, show: Silent | None = None) -> str:
-    """The set to use: `name` itself, or for `auto` MNIST where it can be had and the embedded digits otherwise."""
+    """The set to use: `name` itself, or for `auto` MNIST where it can be had and the embedded digits
+    otherwise."""
     if name != "auto":
         return name
     try:
@@ -43,7 +44,8 @@ class Drawn(NamedTuple):
 
 @dataclass(frozen=True)
 class NoisyImages:
-    """Pictures of a few classes, `per_class` of each for training, scaled by `snr` (the paper's SNR with a tilde).
+    """Pictures of a few classes, `per_class` of each for training, scaled by `snr` (the paper's SNR with a
+    tilde).
 
     - `data`: a set of grey pictures by name; `side`: pixels a side they are resized to.
     - `scaling`: `standardised` (mean 0 and variance 1 over all pixels of the set's training pictures, before

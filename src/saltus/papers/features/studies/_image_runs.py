@@ -22,8 +22,8 @@ STATIONARY = 1500  # evaluations that the way from the last step to the stationa
 
 
 def products(A: Any, n: int) -> tuple[Any, ...]:
-    """Mean over points of the largest |<w_r, patch>|, and of the mean over neurons; of their pictures and of their
-    noise; A [..., 2n, m]."""
+    """Mean over points of the largest |<w_r, patch>|, and of the mean over neurons; of their pictures and
+    of their noise; A [..., 2n, m]."""
     sizes = abs(A)
     largest, middle = sizes.max(-1), sizes.mean(-1)
     return tuple(x[..., half].mean(-1) for x in (largest, middle) for half in (slice(n), slice(n, None)))
@@ -32,36 +32,39 @@ def products(A: Any, n: int) -> tuple[Any, ...]:
 def train_denoiser(study: NoisyPictures, lab: Lab) -> xarray.Dataset:
     """The denoiser over time, and the stationary point that it heads for [seed]."""
     path = lab.keep("denoiser", partial(_denoiser, study, lab))
-    each = {f"stationary {s}": partial(_stationary, study, path, s) for s in range(study.seeds)}
-    data = path.merge(xr.concat(lab.keep_all(each, "stationary points"), "seed"))
+    data = path.merge(lab.keep("stationary", partial(_stationary, study, lab, path)))
     describe(data, _DENOISER)
     return data.drop_vars("inside")
 
 
-def _denoiser(study: NoisyPictures, lab: Lab) -> xarray.Dataset:
+def _in_span(study: NoisyPictures) -> Any:
+    """Patches, weights of the patches, first weights in coordinates of the span, and its bases, run by
+    run."""
     from saltus.papers.features import world
-    from saltus.papers.features.training import paced
 
-    X: list[Any] = []
-    W: list[Any] = []
-    omega: list[Any] = []
-    bases: list[Any] = []
+    held = []
     for seed in range(study.seeds):
         run = study.prepare(seed)
         sample = world.sample_of([run.drawn.signal, run.drawn.noise], run.drawn.digit)
-        inside, start, basis = world.into_span(sample.X, run.W)
-        for held, one in ((X, inside), (W, start), (omega, sample.omega), (bases, basis)):
-            held.append(one)
+        X, W, basis = world.into_span(sample.X, run.W)
+        held.append((X, sample.omega, W, basis))
+    return tuple(np.stack(parts) for parts in zip(*held, strict=True))
+
+
+def _denoiser(study: NoisyPictures, lab: Lab) -> xarray.Dataset:
+    from saltus.papers.features.training import paced
+
+    X, omega, W, bases = _in_span(study)
     alpha, beta = study.alpha_beta()
     times = np.linspace(0, study.horizon, LOOKS + 1)
     with lab.progress("denoisers") as tick:
-        seen = paced.descend_paced(
-            np.stack(X), np.stack(omega), np.stack(W), times=times, alpha=alpha, beta=beta, progress=tick
-        )
+        seen = paced.descend_paced(X, omega, W, times=times, alpha=alpha, beta=beta, progress=tick)
     shown = np.unique(np.linspace(0, LOOKS, FRAMES).round().astype(int))
-    A = np.einsum("spd,stmd->stpm", np.stack(X), seen["W"], optimize=True)
-    signal, noise, mean_signal, mean_noise = products(A, study.n)
-    final = [(W[-1] @ B.T) for W, B in zip(seen["W"], bases, strict=True)]
+    sizes = [
+        products(x @ np.swapaxes(w, -1, -2), study.n) for x, w in zip(X[:, None], seen["W"], strict=True)
+    ]
+    signal, noise, mean_signal, mean_noise = np.moveaxis(np.asarray(sizes), 1, 0)
+    final = seen["W"][:, -1] @ np.swapaxes(bases, -1, -2)
     return xr.Dataset(
         {
             "loss": (("seed", "time"), 1 + seen["loss"] / (2 * study.d)),
@@ -73,37 +76,48 @@ def _denoiser(study: NoisyPictures, lab: Lab) -> xarray.Dataset:
             "mean_noise": (("seed", "time"), mean_noise),
             "reached": ("seed", seen["reached"][:, -1]),
             "weights": (("seed", "neuron", "pixel"), np.asarray(final, np.float32)),
-            "frames": (("frame", "neuron", "pixel"), np.asarray(seen["W"][0, shown] @ bases[0].T, np.float32)),
+            "frames": (
+                ("frame", "neuron", "pixel"),
+                np.asarray(seen["W"][0, shown] @ bases[0].T, np.float32),
+            ),
             "inside": (("seed", "neuron", "coordinate"), seen["W"][:, -1]),
         },
         coords={"time": times, "frame": times[shown], "seed": np.arange(study.seeds)},
     )
 
 
-def _stationary(study: NoisyPictures, path: xarray.Dataset, seed: int) -> xarray.Dataset:
-    from saltus.papers.features import world
-    from saltus.papers.features.training import paced
+def _stationary(study: NoisyPictures, lab: Lab, path: xarray.Dataset) -> xarray.Dataset:
+    from saltus.papers.features.training import rest
 
-    run = study.prepare(seed)
-    sample = world.sample_of([run.drawn.signal, run.drawn.noise], run.drawn.digit)
-    X, _, _ = world.into_span(sample.X, run.W)
+    X, omega, _, bases = _in_span(study)
     alpha, beta = study.alpha_beta()
-    end = paced.settle_down(
-        X, sample.omega, path.inside.values[seed], alpha=alpha, beta=beta, evaluations=STATIONARY
-    )
-    A = X @ end["W"].T
+    with lab.progress("stationary points") as tick:
+        end = rest.come_to_rest(
+            X, omega, path.inside.values, alpha=alpha, beta=beta, slope=1e-5, trials=STATIONARY, progress=tick
+        )
+    A = X @ np.swapaxes(end["W"], -1, -2)
     signal, noise, *_ = products(A, study.n)
-    largest = abs(A).max(1)
-    of_class = run.index(run.drawn.digit)
-    by_class = [
-        [part[of_class == k].mean() for k in range(len(study.classes))]
-        for part in (largest[: study.n], largest[study.n :])
-    ]
-    found = {"end_signal": signal, "end_noise": noise, "end_slope": end["slope"], "end_tried": end["tried"]}
-    found["end_loss"] = 1 + end["loss"] / (2 * study.d)
-    data = {name: ("seed", [value]) for name, value in found.items()}
-    data["class_signal"], data["class_noise"] = ((("seed", "class"), [v]) for v in by_class)
-    return xr.Dataset(data, coords={"seed": [seed], "class": list(study.classes)})
+    largest, each = abs(A).max(-1), []
+    for seed in range(study.seeds):
+        run = study.prepare(seed)
+        of_class = run.index(run.drawn.digit)
+        parts = largest[seed, : study.n], largest[seed, study.n :]
+        each.append([[part[of_class == k].mean() for k in range(len(study.classes))] for part in parts])
+    by_class = np.asarray(each)
+    return xr.Dataset(
+        {
+            "end_signal": ("seed", signal),
+            "end_noise": ("seed", noise),
+            "end_slope": ("seed", end["slope"]),
+            "end_tried": ("seed", end["tried"]),
+            "end_loss": ("seed", 1 + end["loss"] / (2 * study.d)),
+            "class_signal": (("seed", "class"), by_class[:, 0]),
+            "class_noise": (("seed", "class"), by_class[:, 1]),
+            "end_weights": (("seed", "neuron", "pixel"),
+                            np.asarray(end["W"] @ np.swapaxes(bases, -1, -2), np.float32)),
+        },
+        coords={"seed": np.arange(study.seeds), "class": list(study.classes)},
+    )  # fmt: skip
 
 
 def train_classifier(study: NoisyPictures, lab: Lab) -> xarray.Dataset:
@@ -198,6 +212,7 @@ _DENOISER = {
     "reached": ("training time reached", "time"),
     "weights": ("the denoiser's weights at the end", "1"),
     "frames": ("the denoiser's weights along the first run", "1"),
+    "end_weights": ("the denoiser's weights at the stationary point", "1"),
     "end_signal": ("signal at the stationary point", "1"),
     "end_noise": ("noise at the stationary point", "1"),
     "end_slope": ("norm of the gradient there", "1"),

@@ -30,9 +30,13 @@ class NoisyPictures:
     t: float = setting(0.2, "diffusion time", above=0, high=10)
     classes: tuple[int, ...] = setting((0, 1), "classes taken", low=0, high=9)
     per_class: int = setting(50, "training pictures of each class", low=2, high=2000)
-    neurons: int = setting(100, "neurons of the denoiser, and of each of the two halves of the classifier", low=2)
+    neurons: int = setting(
+        100, "neurons of the denoiser, and of each of the two halves of the classifier", low=2
+    )
     sigma0: float = setting(0.01, "standard deviation of the first weights", above=0)
-    eta: float = setting(0.5, "the denoiser's step, that of the synthetic experiment (not given here)", above=0)
+    eta: float = setting(
+        0.5, "the denoiser's step, that of the synthetic experiment (not given here)", above=0
+    )
     iterations: int = setting(40000, "the denoiser's iterations, as there (not given here)", low=20)
     class_eta: float = setting(0.1, "the classifier's step, as there (not given here)", above=0)
     class_steps: int = setting(1000, "the classifier's iterations (not given)", low=2)
@@ -61,7 +65,13 @@ class NoisyPictures:
         from saltus.papers.features import images
 
         return images.NoisyImages(
-            images.available(self.data), self.classes, self.per_class, self.snr, self.side, self.scaling, self.test
+            images.available(self.data),
+            self.classes,
+            self.per_class,
+            self.snr,
+            self.side,
+            self.scaling,
+            self.test,
         )
 
     @property
@@ -88,7 +98,8 @@ class NoisyPictures:
         return ddpm.diffusion(self.t)
 
     def prepare(self, seed: int) -> Run:
-        """Run number `seed`: the same pictures, noise and first weights in every study and at every snr and t."""
+        """Run number `seed`: the same pictures, noise and first weights in every study and at every snr
+        and t."""
         from saltus.papers.features import model, world
 
         rng = np.random.default_rng([self.base, seed])
@@ -108,7 +119,8 @@ class NoisyPictures:
 
 @dataclass(frozen=True)
 class Run:
-    """Data and first weights of one run: `W` [m, d] of the denoiser; `C` [2m or m, d] and `V` of the classifier."""
+    """Data and first weights of one run: `W` [m, d] of the denoiser; `C` [2m or m, d] and `V` of the
+    classifier."""
 
     drawn: Drawn
     W: Any

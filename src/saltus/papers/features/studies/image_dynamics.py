@@ -55,8 +55,8 @@ class Dynamics(NoisyPictures):
         return log_ratio(record.end_signal.values, record.end_noise.values)
 
     def drift(self, record: xarray.Dataset, late: bool = True) -> Any:
-        """How much of all that the loss falls it falls in the last twentieth of training, or up to the middle of
-        the fall."""
+        """How much of all that the loss falls it falls in the last twentieth of training, or up to the
+        middle of the fall."""
         loss = record.loss.values
         last = loss[:, -1 - (loss.shape[1] - 1) // 20]
         fall = loss[:, 0] - loss[:, -1]
@@ -78,8 +78,8 @@ class Dynamics(NoisyPictures):
     def denoiser_converges(self, record: xarray.Dataset) -> Claim:
         return claim.below(
             "denoiser-converges",
-            "The denoiser's loss is flat: the last twentieth of training lowers it by less than 1% of all that it "
-            "falls (median).",
+            "The denoiser's loss is flat: the last twentieth of training lowers it by less than 1% of all "
+            "that it falls (median).",
             stats.median(self.drift(record)),
             0.01,
             control=("from half of the fall on", stats.median(self.drift(record, late=False))),
@@ -89,7 +89,8 @@ class Dynamics(NoisyPictures):
         top = record.slope.values.max(1)
         return claim.below(
             "stationary",
-            "There is a stationary point ahead: the gradient's norm falls below 1e-4 of its largest (median).",
+            "There is a stationary point ahead: the gradient's norm falls below 1e-4 of its largest "
+            "(median).",
             stats.median(record.end_slope.values / top),
             1e-4,
             control=("where the steps end", stats.median(record.slope.values[:, -1] / top)),
@@ -99,8 +100,8 @@ class Dynamics(NoisyPictures):
         floor = 1 - self.neurons / self.d
         return claim.above(
             "loss-not-zero",
-            f"The denoiser's loss stays above 1 - m/d = {floor:.3f} of that of no network: its output lies in m "
-            "dimensions of d (least of all runs).",
+            f"The denoiser's loss stays above 1 - m/d = {floor:.3f} of that of no network: its output lies "
+            "in m dimensions of d (least of all runs).",
             stats.least(record.end_loss.values),
             floor,
             control=("the classifier's loss, as a share of its first",
@@ -117,8 +118,8 @@ class Dynamics(NoisyPictures):
         ):
             yield claim.above(
                 name,
-                f"The denoiser's signal and noise are nearer to each other than the classifier's, {when}: |ln ratio| "
-                "is smaller by a nat or more (median).",
+                f"The denoiser's signal and noise are nearer to each other than the classifier's, {when}: "
+                "|ln ratio| is smaller by a nat or more (median).",
                 stats.median(classifier - abs(ratio)),
                 1.0,
                 control=("before training", stats.median(start)),
@@ -128,8 +129,8 @@ class Dynamics(NoisyPictures):
     def same_order(self, record: xarray.Dataset, **how: Any) -> Claim:
         return claim.below(
             "same-order",
-            "The denoiser's signal and noise are of the same order: within a factor of the square root of ten "
-            "(|ln ratio|, median).",
+            "The denoiser's signal and noise are of the same order: within a factor of the square root of "
+            "ten (|ln ratio|, median).",
             stats.median(abs(self.denoiser_log_ratio(record))),
             SAME_ORDER,
             control=("the classifier", stats.median(abs(self.classifier_log_ratio(record)))),
@@ -148,8 +149,8 @@ class Dynamics(NoisyPictures):
         other = self.denoiser_log_ratio(record) - self.denoiser_log_ratio(record, 0)
         yield claim.below(
             "noise-grows-more",
-            "Training makes it so: of the classifier's products the noise grows by a larger factor than the signal "
-            f"(ln of the factors' ratio, median; the first weights alone put it at "
+            "Training makes it so: of the classifier's products the noise grows by a larger factor than the "
+            f"signal (ln of the factors' ratio, median; the first weights alone put it at "
             f"{np.exp(np.median(-self.classifier_log_ratio(record, 0))):.1f}).",
             stats.median(grown),
             0.0,
@@ -180,10 +181,10 @@ _LOW = (
 class LowNoise(Dynamics):
     """Noisy images at low SNR: the classifier learns the noise, the denoiser both.
 
-    Zeros and ones of MNIST in one patch, scaled by 0.1, and noise N(0, I) in the other, 50 of each digit. Losses of
-    both networks and the mean over points of the largest inner product with picture and noise. The denoiser descends
-    on the expected loss with steps that follow its curvature, for as long as the synthetic experiment's 40000
-    steps of 0.5 take, and from there L-BFGS finds the stationary point.
+    Zeros and ones of MNIST in one patch, scaled by 0.1, and noise N(0, I) in the other, 50 of each digit.
+    Losses of both networks and the mean over points of the largest inner product with picture and noise.
+    The denoiser descends on the expected loss with steps that follow its curvature, for as long as the
+    synthetic experiment's 40000 steps of 0.5 take, and from there L-BFGS finds the stationary point.
     """
 
     def claims(self, record: xarray.Dataset, law: None) -> Iterator[Claim]:
@@ -232,7 +233,8 @@ class HighNoise(Dynamics):
         )
         yield claim.above(
             "signal-grows-more",
-            "Training makes it so: the signal grows by at least e times the factor that the noise does (ln, median).",
+            "Training makes it so: the signal grows by at least e times the factor that the noise does (ln, "
+            "median).",
             stats.median(ratio - self.classifier_log_ratio(record, 0)),
             1.0,
             control=("in the first step", stats.median(self.classifier_log_ratio(record, 1)
@@ -247,7 +249,8 @@ _LATE = (*_LOW[1:3], *_LOW[6:])
 
 @dataclass(frozen=True)
 class Late(Dynamics):
-    """The denoiser at a larger diffusion time, beside the classifier of the figure before, which has no time."""
+    """The denoiser at a larger diffusion time, beside the classifier of the figure before, which has no
+    time."""
 
     t: float = setting(0.8, "diffusion time", above=0, high=10)
 
@@ -294,8 +297,8 @@ class LateHigh(Late):
 class TenClasses(Dynamics):
     """All ten digits at low SNR: the classifier learns the noise, the denoiser both, in every class.
 
-    Ten pictures of each digit; the classifier has one first layer, a fixed second one of random signs, and the
-    cross-entropy of a softmax.
+    Ten pictures of each digit; the classifier has one first layer, a fixed second one of random signs, and
+    the cross-entropy of a softmax.
     """
 
     classes: tuple[int, ...] = setting(tuple(range(10)), "classes taken", low=0, high=9)

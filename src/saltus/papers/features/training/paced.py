@@ -14,7 +14,7 @@ from saltus.descent._ensemble import run_many
 from saltus.papers.features import model
 from saltus.papers.features.law import ddpm
 
-__all__ = ["descend_paced", "settle_down"]
+__all__ = ["descend_paced"]
 
 PyTree = Any
 GROWTH, PROMISE = 1.25, 0.5
@@ -33,20 +33,23 @@ def descend_paced(
     trials: int = 20000,
     progress: Callable[[int, int], None] | None = None,
 ) -> dict[str, Any]:
-    """Follow W <- W - eta grad L with a step of its own at every moment, until the steps add up to the last time.
+    """Follow W <- W - eta grad L with a step of its own at every moment, until the steps add up to the last
+    time.
 
-    A step is taken if it lowers the loss by half of what the gradient promises (Armijo), which on a parabola means
-    that it does not go beyond the bottom; the next is then 1.25 times as long. If not, it is halved and tried
-    again. What fixed steps would need tens of thousands of iterations for, and oscillate where curvature rises, takes
-    some hundreds of trials, each one evaluation of loss and gradient together.
+    A step is taken if it lowers the loss by half of what the gradient promises (Armijo), which on a
+    parabola means that it does not go beyond the bottom; the next is then 1.25 times as long. If not, it is
+    halved and tried again. What fixed steps would need tens of thousands of iterations for, and oscillate
+    where curvature rises, takes some hundreds of trials, each one evaluation of loss and gradient together.
 
-    - `X` [run, P, D], `omega` [run, P], `W0` [run, m, D]: patches, weights and start; `alpha`, `beta`: one for all
-      or one for each run.
-    - `times`: training times looked at, in ascending order: the sum of the steps on the loss summed over coordinates.
-    - `eta`: first step; `trials`: evaluations at most, after which the rest of the looks repeat the last state.
+    - `X` [run, P, D], `omega` [run, P], `W0` [run, m, D]: patches, weights and start; `alpha`, `beta`: one
+      for all or one for each run.
+    - `times`: training times looked at, in ascending order: the sum of the steps on the loss summed over
+      coordinates.
+    - `eta`: first step; `trials`: evaluations at most, after which the rest of the looks repeat the last
+      state.
 
-    Returns, runs first, at every time `W` [run, t, m, D], `loss` less its value at W = 0, `slope` (the norm of the
-    gradient), `taken` and `tried` steps so far, and `reached`, the training time.
+    Returns, runs first, at every time `W` [run, t, m, D], `loss` less its value at W = 0, `slope` (the norm
+    of the gradient), `taken` and `tried` steps so far, and `reached`, the training time.
     """
     at = np.asarray(times, float)
     if at.ndim != 1 or not at.size or at[0] < 0 or (np.diff(at) <= 0).any() or not np.isfinite(at).all():
@@ -101,46 +104,3 @@ def _program(c: float, trials: int) -> Callable[..., PyTree]:
         return jax.vmap(one, in_axes=(0, 0, 0, 0, 0, None, None))(*mine, *args[5:])
 
     return block_fn
-
-
-def settle_down(
-    X: np.ndarray,
-    omega: np.ndarray,
-    W: np.ndarray,
-    *,
-    alpha: float = ddpm.ALPHA_BETA[0],
-    beta: float = ddpm.ALPHA_BETA[1],
-    prefactor: str = "sqrt_m",
-    evaluations: int = 1500,
-    slope: float = 1e-6,
-) -> dict[str, Any]:
-    """Go on from W to where the gradient vanishes, by L-BFGS on the closed form; for one run.
-
-    **Arguments:** `X` [P, D]; `omega` [P]; `W` [m, D]; `slope`: the norm of the gradient asked for. **Returns** `W`,
-    `loss` less its value at W = 0, `slope` as it came out (larger than asked for where evaluations ran out) and
-    `tried` evaluations.
-    """
-    from scipy.optimize import minimize
-
-    c = model.prefactor(len(W), prefactor)
-    best: dict[str, Any] = {"slope": np.inf}
-
-    def both(flat: np.ndarray) -> tuple[float, np.ndarray]:
-        V = flat.reshape(W.shape)
-        L, g = _both(V, X, omega, alpha, beta, c)
-        g = np.asarray(g)
-        size = float(np.sqrt((g**2).sum()))
-        if size < best["slope"]:
-            best.update(W=V.copy(), loss=float(L), slope=size)
-        return float(L), g.ravel()
-
-    found = minimize(
-        both, np.asarray(W, float).ravel(), jac=True, method="L-BFGS-B",
-        options=dict(maxfun=evaluations, maxiter=evaluations, maxcor=20, ftol=0.0, gtol=slope / np.sqrt(W.size)),
-    )  # fmt: skip
-    return {**best, "tried": int(found.nfev)}
-
-
-@jax.jit
-def _both(W: Any, X: Any, omega: Any, alpha: Any, beta: Any, c: Any) -> tuple[jax.Array, jax.Array]:
-    return ddpm.change(W, X, omega, alpha, beta, c), ddpm.gradient(W, X, omega, alpha, beta, c)
