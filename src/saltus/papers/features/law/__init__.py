@@ -1,5 +1,23 @@
 """What the theory says: the expected loss in closed form, stages, stationary points, growth rates."""
 
-from saltus.papers.features.law import ddpm
+from saltus.papers.features.law import (
+    classifier,
+    concentration,
+    conditions,
+    ddpm,
+    newton,
+    parts,
+    stage_one,
+    stationary,
+)
 
-__all__ = ["ddpm"]
+__all__ = [
+    "classifier",
+    "concentration",
+    "conditions",
+    "ddpm",
+    "newton",
+    "parts",
+    "stage_one",
+    "stationary",
+]
