@@ -96,6 +96,17 @@ class Lab:
             return compute(None)
         return shared.obtain(self._root, name, about, compute)
 
+    def record_of(self, study: Any) -> xarray.Dataset:
+        """The record of another study, of which this one is a further view: nothing is computed twice.
+
+        It is found in the same store, or computed and kept there under its own name. Where its version is
+        raised, raise those of its views too.
+        """
+        study = settled(study, self.show)
+        if self._root is None:
+            return _compute(study, Lab(show=self.show))
+        return run(study, self._root, show=self.show)[0].data
+
     @contextmanager
     def progress(self, label: str) -> Iterator[Tick]:
         """A bar for long work: `with lab.progress("runs") as tick: tick(done, total)`."""
@@ -110,6 +121,16 @@ def _same_device(made_on: dict[str, Any]) -> bool:
     importlib.import_module("saltus._jax")
     here = record.device()
     return all(made_on.get(name) == here[name] for name in ("platform", "kind"))
+
+
+def settled(study: Any, show: Silent | None = None) -> Any:
+    """The study with everything decided that its settings leave to the machine, so that its record names it.
+
+    A study that has such settings, like a data set that may or may not be had, says so by a method
+    `settle(show)` that returns the study to be run.
+    """
+    decide = getattr(study, "settle", None)
+    return study if decide is None else decide(show or Silent())
 
 
 def values_of(study: Any) -> dict[str, Any]:
@@ -174,6 +195,7 @@ def run(
 
     **Returns:** the record, and whether it was computed now.
     """
+    study = settled(study, show)
     info: Info = type(study).info
     shelf = store.Store(out).open()
     place = shelf.place(info.id, key(study))

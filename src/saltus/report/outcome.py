@@ -186,5 +186,6 @@ def run(
     study: Any, out: str | Path = store.DEFAULT, *, again: bool = False, show: Silent | None = None
 ) -> Outcome:
     """Run a study, or find its record; **returns** the outcome."""
+    study = lab.settled(study, show)
     found, computed = lab.run(study, out, again=again, show=show)
     return Outcome(study, found, computed)

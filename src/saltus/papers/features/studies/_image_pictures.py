@@ -1,0 +1,172 @@
+"""Noisy images drawn: losses and products over training, and pictures as the paper sets them side by side."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from saltus._lazy import np
+from saltus.report import figure
+
+if TYPE_CHECKING:
+    import xarray
+    from matplotlib.figure import Figure
+
+__all__ = ["accuracies", "dynamics", "note", "of_set", "rows"]
+
+SIGNAL, NOISE = figure.COLOURS[0], figure.COLOURS[1]
+
+
+def of_set(name: str) -> str:
+    """The set in words, so that no figure passes one for another."""
+    from saltus.papers.features import images
+
+    return images.NAMES.get(name, name)
+
+
+def note(study: Any, record: xarray.Dataset) -> str:
+    """The small print: data and sizes."""
+    words = f"{of_set(record.attrs['data'])}, {study.side}x{study.side}, {study.scaling}; classes "
+    words += f"{', '.join(map(str, study.classes))}, {study.per_class} pictures of each; SNR {study.snr:g}, "
+    words += (
+        f"m = {study.neurons}, σ0 = {study.sigma0:g}; {record.sizes['seed']} runs, bands hold 80% of them"
+    )
+    return words
+
+
+def dynamics(study: Any, record: xarray.Dataset) -> Figure:
+    """Losses of both networks, and their signal and noise over training."""
+    fig, axes = figure.sheet(1, 4, width=3.1, height=2.9)
+    steps = record.step.values + 1
+    clock = record.time.values * study.d / study.eta / 1000
+    figure.band(axes[0, 0], steps, record.class_loss.values, colour=figure.COLOURS[2])
+    axes[0, 0].set(xscale="log", yscale="log", xlabel="step + 1", ylabel="training loss")
+    axes[0, 0].set_title("(a) classifier, loss")
+    figure.band(axes[0, 1], clock, record.loss.values, colour=figure.COLOURS[2])
+    end = float(np.median(record.end_loss))
+    axes[0, 1].axhline(
+        end, color=figure.THEORY, linestyle=(0, (4, 2)), linewidth=1.1, label="stationary point"
+    )
+    axes[0, 1].set(xlabel=f"training time, thousands of steps of {study.eta:g}", ylabel="loss per coordinate")
+    axes[0, 1].set_title(f"(b) denoiser, t = {study.t:g}, loss")
+    axes[0, 1].legend(loc="upper right")
+    _two(axes[0, 2], steps, record.learnt_signal.values, record.learnt_noise.values)
+    axes[0, 2].set(xscale="log", yscale="log", xlabel="step + 1", ylabel="mean of max |⟨w, patch⟩|")
+    axes[0, 2].set_title(f"(c) classifier: ratio {_ratio(record.learnt_signal, record.learnt_noise):.2g}")
+    axes[0, 2].legend(loc="upper left")
+    _two(axes[0, 3], clock, record.signal.values, record.noise.values)
+    for end_value, colour in ((record.end_signal, SIGNAL), (record.end_noise, NOISE)):
+        axes[0, 3].plot(
+            [clock[-1] * 1.04], [float(np.median(end_value))], "D", color=colour, markersize=5, clip_on=False
+        )
+    axes[0, 3].set(xlabel=f"training time, thousands of steps of {study.eta:g}", yscale="log")
+    axes[0, 3].set_title(
+        f"(c) denoiser: ratio {_ratio(record.signal, record.noise):.2g}, at rest "
+        f"{float(np.median(record.end_signal / record.end_noise)):.2g} (◆)"
+    )
+    axes[0, 3].legend(loc="lower right")
+    low, high = (f([ax.get_ylim()[i] for ax in (axes[0, 2], axes[0, 3])]) for i, f in ((0, min), (1, max)))
+    for ax in (axes[0, 2], axes[0, 3]):
+        ax.set_ylim(low, high)
+    figure.finding(fig, _finding(study, record), note(study, record))
+    return fig
+
+
+def _two(ax: Any, x: Any, signal: Any, noise: Any) -> None:
+    figure.band(ax, x, signal, label="signal", colour=SIGNAL)
+    figure.band(ax, x, noise, label="noise", colour=NOISE)
+
+
+def _ratio(signal: Any, noise: Any) -> float:
+    return float(np.median(signal.values[:, -1] / noise.values[:, -1]))
+
+
+def _finding(study: Any, record: xarray.Dataset) -> str:
+    other, own = _ratio(record.learnt_signal, record.learnt_noise), _ratio(record.signal, record.noise)
+    return f"Signal over noise: classifier {other:.2g}, denoiser {own:.2g} at t = {study.t:g}"
+
+
+ROWS = {
+    "shown": "test point",
+    "gradient": "input gradient",
+    "denoised": "denoised",
+    "plain": "no network:\n$x_t/α$",
+    "removed": "what it\ntook away",
+}
+
+
+def rows(study: Any, record: xarray.Dataset) -> Figure:
+    """Test points, input gradients and denoised points; beneath, what no network makes of them."""
+    names = [n for n in ROWS if n != "gradient" or study.gradients]
+    count = record.sizes["picture"]
+    fig, axes = figure.sheet(len(names), count, width=1.62, height=0.88)
+    # What is to be compared has one scale; each of the point's two patches has its own.
+    noisy = 0.9 * max(float(abs(record[n]).max()) for n in ("denoised", "plain"))
+    for i, name in enumerate(names):
+        values = record[name].values
+        for k in range(count):
+            picture = _side_by_side(values[k], study.side, name, noisy)
+            signed = name in ("gradient", "removed")
+            axes[i, k].imshow(picture, cmap="PuOr" if signed else "gray", vmin=-1, vmax=1, aspect="equal")
+            axes[i, k].axvline(study.side + 0.5, color="white", linewidth=2)
+            _bare(axes[i, k])
+        axes[i, 0].set_ylabel(ROWS[name], rotation=0, ha="right", va="center", fontsize=8)
+    for k in range(count):
+        axes[0, k].set_title(f"{int(record.digit[k])}", loc="center")
+    scale = "each point's two patches, gradients and what was taken away have a scale of their own; the "
+    "third and "
+    scale += "fourth row one for both"
+    figure.finding(fig, _rows_finding(study, record), f"{note(study, record)}\n{scale}")
+    return fig
+
+
+def _bare(ax: Any) -> None:
+    ax.set_xticks([])
+    ax.set_yticks([])
+    ax.grid(False)
+    for spine in ax.spines.values():
+        spine.set_visible(False)
+
+
+def _side_by_side(patches: Any, side: int, name: str, noisy: float) -> Any:
+    """Picture and noise of a point beside each other, in [-1, 1]."""
+    parts = []
+    for patch in patches:
+        if name == "shown":  # from its darkest to its brightest pixel
+            low, high = float(patch.min()), float(patch.max())
+            patch = 2 * (patch - low) / max(high - low, 1e-30) - 1
+        elif name in ("gradient", "removed"):
+            patch = patch / max(float(abs(patches).max()), 1e-30)
+        else:
+            patch = patch / noisy
+        parts.append(np.clip(patch.reshape(side, side), -1, 1))
+    return np.concatenate([parts[0], np.full((side, 2), np.nan), parts[1]], 1)
+
+
+def _rows_finding(study: Any, record: xarray.Dataset) -> str:
+    gains = [100 * float(record[f"gain_{n}"].mean()) for n in ("test_signal", "noise", "test_noise")]
+    words = "Of the error the denoiser takes {:.1f}% from test pictures, {:.1f}% from training noise, "
+    "{:.1f}% from "
+    words = words.format(*gains) + "new noise"
+    if not study.gradients:
+        return words
+    own, start = (100 * float(np.median(study.share(record, n))) for n in ("odds_test", "odds_test_start"))
+    return f"{own:.3g}% of the gradient lie in the noise patch, {start:.3g}% before training\n{words}"
+
+
+def accuracies(study: Any, record: xarray.Dataset) -> Figure:
+    """Training and test accuracy of the classifier over its steps, at both SNR."""
+    fig, axes = figure.sheet(1, 2, width=3.6, height=2.9, sharey=True)
+    steps = record.step.values + 1
+    ends = []
+    for ax, snr in zip(axes[0], record.snr.values, strict=True):
+        for name, colour in (("train", figure.COLOURS[2]), ("test", figure.COLOURS[3])):
+            runs = record[f"{name}_accuracy"].sel(snr=snr).values
+            figure.band(ax, steps, runs, label=name, colour=colour)
+        ends.append(float(np.median(runs[:, -1])))
+        ax.axhline(1 / len(study.classes), color=figure.MUTED, linewidth=0.9, linestyle=":")
+        ax.set(xscale="log", xlabel="step + 1", ylim=(0, 1.04), title=f"SNR = {snr:g}")
+    axes[0, 0].set_ylabel("accuracy")
+    axes[0, 1].legend(loc="lower right")
+    text = f"Test accuracy {ends[0]:.3f} where noise was learnt, {ends[1]:.3f} where the signal was"
+    figure.finding(fig, text, note(study, record).replace(f"SNR {study.snr:g}", "both SNR"))
+    return fig
