@@ -52,7 +52,7 @@ def train_denoiser(
     runs, m = len(W0), W0.shape[-2]
 
     def each(value: Any) -> np.ndarray:
-        return np.broadcast_to(np.asarray(value, float), (runs,))
+        return np.broadcast_to(np.asarray(value, np.asarray(W0).dtype), (runs,))
 
     c = each(model.prefactor(m, prefactor))
     problem = {"X": X, "omega": omega, "alpha": each(alpha), "beta": each(beta), "c": c}

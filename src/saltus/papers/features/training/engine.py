@@ -51,12 +51,13 @@ def descend(
     steps = np.asarray(at)
     if steps.ndim != 1 or not steps.size or steps[0] < 0 or (np.diff(steps) <= 0).any():
         raise BadInput("the steps to look at must be one ascending list of numbers of at least 0")
-    W0 = np.asarray(W0, float)
+    W0 = np.asarray(W0)
+    W0 = W0 if np.issubdtype(W0.dtype, np.floating) else W0.astype(float)
     runs = len(W0)
     sizes = {len(leaf) for leaf in jax.tree.leaves(problem)}
     if sizes - {runs}:
         raise BadInput(f"there are weights of {runs} runs, and data of {', '.join(map(str, sorted(sizes)))}")
-    rates = np.broadcast_to(np.asarray(eta, float), (runs,))
+    rates = np.broadcast_to(np.asarray(eta, W0.dtype), (runs,))
     if not (np.isfinite(rates).all() and (rates > 0).all()):
         raise BadInput("the step must be finite and above 0")
     gaps = np.diff(steps, prepend=0)
