@@ -10,10 +10,13 @@ if TYPE_CHECKING:
     from saltus.papers.sim import symmetric as symmetric
     from saltus.papers.sim import training as training
     from saltus.papers.sim import world as world
+    from saltus.papers.sim.overlay import jacobian as jacobian
+    from saltus.papers.sim.overlay import output_at_corner as output_at_corner
+    from saltus.papers.sim.overlay import theorem as theorem
     from saltus.papers.sim.world import World as World
 
 _SUBMODULES = ("law", "symmetric", "training", "world")
-_NAMES = {"World": "world"}
+_NAMES = {"World": "world", "jacobian": "overlay", "output_at_corner": "overlay", "theorem": "overlay"}
 
 
 def __getattr__(name: str) -> Any:

@@ -192,7 +192,8 @@ def descents(study: Descents, record: xarray.Dataset, law: xarray.Dataset) -> Fi
     axes = panels(fig, study.s, "census")
     found = curves(axes, study, record, law)
     plane(axes["plane"], study, record, found, (0, 1))
-    axes["plane"].legend(loc="center left", bbox_to_anchor=(0.44, 0.42), fontsize=7.5, handlelength=1.1)
+    if axes["plane"].get_legend_handles_labels()[0]:  # a start that never moves has no stages
+        axes["plane"].legend(loc="center left", bbox_to_anchor=(0.44, 0.42), fontsize=7.5, handlelength=1.1)
     axes["plane"].set_title("output at x̂, coloured by stage")
     axes["loss"].set_title("one start: loss, entries and stages")
     bars(axes["census"], study, record)
