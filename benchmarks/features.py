@@ -232,7 +232,9 @@ def main() -> int:
     options.add_argument("--device", choices=("cpu", "gpu"), default="cpu")
     options.add_argument("--quick", action="store_true", help="few steps: does everything run and agree")
     options.add_argument("--only", nargs="*", default=[], metavar="NAME", help="one, ensemble, sampling")
-    options.add_argument("--peers", nargs="*", default=[], metavar="NAME", help="contestants, as in 'plain JAX'")
+    options.add_argument(
+        "--peers", nargs="*", default=[], metavar="NAME", help="contestants, as in 'plain JAX'"
+    )
     options.add_argument("--runs", type=int, help="runs of the ensemble")
     options.add_argument("--repeats", type=int, default=3)
     options.add_argument("--out", type=Path, help="where the result goes")

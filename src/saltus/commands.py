@@ -90,11 +90,11 @@ def _build(chosen: list[Info], args: Arguments) -> list[Any]:
                 close = settings.nearest(name, known).replace("_", "-")
                 close = close or "; its options are " + ", ".join(n.replace("_", "-") for n in known)
                 raise BadInput(f"{where} has no option --{name.replace('_', '-')}{close}")
-            known = {
+            every = {
                 *(n for info in chosen for n in settings.hints(info.cls)),
                 *(n.replace("-", "_") for n in RUN),
             }
-            close = settings.nearest(name, sorted(known)).replace("_", "-")
+            close = settings.nearest(name, sorted(every)).replace("_", "-")
             raise BadInput(f"{where} has an option --{name.replace('_', '-')}{close}")
     built = []
     for info in chosen:

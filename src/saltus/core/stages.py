@@ -93,7 +93,7 @@ def find(
     return Stages(
         at=np.interp(middle[picked], np.arange(T), place),
         height=weights[smooth:][order] * scale,
-        statistic=np.asarray([search.alone(chosen, k) for k in order], float),
+        statistic=np.asarray([search.alone(chosen, int(k)) for k in order], float),
         threshold=threshold,
         highest=search.highest,
         noise=sigma * scale,

@@ -43,10 +43,9 @@ def random_head_products(key: jax.Array, params: object, start: object) -> dict[
     """`head_products` had every matrix changed as much as it did, but at random: the control of low rank."""
     found = {}
     for number, (name, pair) in enumerate(PAIRS.items()):
-        then = [head_matrices(start, n) for n in pair]
         keys = jax.random.split(jax.random.fold_in(key, number))
-        now = [
-            random_change(k, head_matrices(params, n), t) for k, n, t in zip(keys, pair, then, strict=True)
-        ]
-        found[name] = product_spectrum(*now, *then)
+        then = head_matrices(start, pair[0]), head_matrices(start, pair[1])
+        left = random_change(keys[0], head_matrices(params, pair[0]), then[0])
+        right = random_change(keys[1], head_matrices(params, pair[1]), then[1])
+        found[name] = product_spectrum(left, right, *then)
     return found

@@ -88,16 +88,15 @@ class Rows(NoisyPictures):
             },
             coords={"patch": ["signal", "noise"], "seed": np.arange(self.seeds)},
         )  # fmt: skip
-        describe(data, {name: _WORDS[name] for name in data.data_vars})
+        describe(data, {str(name): _WORDS[str(name)] for name in data.data_vars})
         return data
 
     # Claims.
 
     def denoises(self, record: xarray.Dataset, **how: Any) -> Iterator[Claim]:
         """What the denoiser takes away of the error of x_t / alpha, its mean over points, run by run."""
-        mean = {
-            n: record[n].mean(record[n].dims[1]).values for n in record.data_vars if n.startswith("gain_")
-        }
+        gains = [str(n) for n in record.data_vars if str(n).startswith("gain_")]
+        mean = {n: record[n].values.mean(1) for n in gains}
         shuffled = ("test pictures with their pixels in another order", stats.median(mean["gain_shuffled"]))
         for name, words, control in (
             ("signal", "training pictures", shuffled),

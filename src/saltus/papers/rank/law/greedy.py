@@ -114,7 +114,8 @@ def run(
     H = np.zeros((p, p))
     found: list[Stage] = []
     left: tuple[int, ...] = ()
-    gap, counts = 0.0, {}
+    gap = 0.0
+    counts: dict[str, int] = {}
     end = "stages"
     for k in range(most + 1):
         support = m != 0
@@ -122,7 +123,8 @@ def run(
         g = np.where(support, 0.0, g)  # stationarity holds to rounding only
         wait = _waits(b, g)
         order = np.argsort(wait, kind="stable")
-        winner, tied, runner = int(order[0]), (), np.inf
+        winner, runner = int(order[0]), np.inf
+        tied: tuple[int, ...] = ()
         if np.isfinite(wait[winner]):
             same = [int(i) for i in order[1:] if wait[i] - wait[winner] <= TIE * max(wait[winner], 1e-3)]
             tied = tuple(same)

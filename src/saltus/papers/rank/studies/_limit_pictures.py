@@ -39,9 +39,9 @@ def limit(study: TheLimit, record: xarray.Dataset, law: xarray.Dataset) -> Figur
     one = record.isel(run=0)
     stages = np.flatnonzero(_toys.counting(one).values)
     for number, k in enumerate(stages):
-        colour = figure.COLOURS[number % 6]
+        shade = figure.COLOURS[number % 6]
         late = (one.half_rise.transpose("power", "stage").values[:, k] - one["T"].values[k]) * L
-        axes[0, 1].plot(L, late, "o-", color=colour, markersize=2.5, linewidth=1)
+        axes[0, 1].plot(L, late, "o-", color=shade, markersize=2.5, linewidth=1)
         figure.theory(axes[0, 1], L[[0, -1]], [one.C.values[k]] * 2, label="_", linewidth=0.7)
     figure.theory(axes[0, 1], [], [], label="$C_k$ of Algorithm 1")
     axes[0, 1].set(

@@ -48,9 +48,9 @@ def final(study: RankByScale, record: xarray.Dataset) -> Figure:
     axes[0, 0].set_ylabel("stable rank after training")
     axes[0, 0].set_ylim(bottom=0)
     fig.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside right upper", fontsize=7.5)
-    tau = [float(trend(gained[:, k], study.scales).mean()) for k in (0, 1)]
+    taus = [float(trend(gained[:, k], study.scales).mean()) for k in (0, 1)]
     words = " and ".join(
-        f"{'falls' if t > 0 else 'rises'} for {name}" for t, name in zip(tau, ("KQ", "VO"), strict=True)
+        f"{'falls' if t > 0 else 'rises'} for {name}" for t, name in zip(taus, ("KQ", "VO"), strict=True)
     )
     figure.finding(
         fig, f"With the scale of the initial values the rank {words}",

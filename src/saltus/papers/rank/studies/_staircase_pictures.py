@@ -30,8 +30,8 @@ def staircase(study: StaircaseOverTraining, record: xarray.Dataset, law: xarray.
     half = one.sizes["coordinate"] // 2
     for i in range(2 * half):
         grown = abs(one.products.values[:, i]).max() > 1e-2
-        colour = figure.MUTED if not grown else figure.COLOURS[int(i >= half)]
-        axes[0, 1].plot(time, one.products.values[:, i], color=colour, linewidth=1.2)
+        shade = figure.MUTED if not grown else figure.COLOURS[int(i >= half)]
+        axes[0, 1].plot(time, one.products.values[:, i], color=shade, linewidth=1.2)
         figure.theory(axes[0, 1], time, said.products.values[:, i], label="_", linewidth=0.8)
     for name, colour in (("$w_K w_Q$", 0), ("$w_V w_O$", 1)):
         axes[0, 1].plot([], [], color=figure.COLOURS[colour], label=name)
@@ -42,8 +42,8 @@ def staircase(study: StaircaseOverTraining, record: xarray.Dataset, law: xarray.
     due, seen = (x.where(counts).values.ravel() for x in (law.due, record.half_rise))
     plain = record["T"].where(counts).values.ravel()
     axes[0, 2].axhline(0, color=figure.THEORY, linestyle=(0, (4, 2)), linewidth=1.1)
-    for x, colour, label in ((plain, 4, "$T_k$"), (due, 2, "$T_k + C_k/L$")):
-        axes[0, 2].plot(due, seen / x - 1, "o", markersize=3.5, color=figure.COLOURS[colour], label=label)
+    for x, number, label in ((plain, 4, "$T_k$"), (due, 2, "$T_k + C_k/L$")):
+        axes[0, 2].plot(due, seen / x - 1, "o", markersize=3.5, color=figure.COLOURS[number], label=label)
     axes[0, 2].set(
         xscale="log",
         yscale="symlog",

@@ -41,8 +41,8 @@ class Adapters:
 
     A small ViT on 512 digits, of which only attention and the head learn: once freely, and from the same
     first weights by adapters of rank 1, 2, 4, ... (Hu et al. 2022). Over tasks (parity, ten digits, ten
-    random classes), scales of the initial values and seeds: the rank of the free change (90% of its squared size),
-    and the rank at which adapters close 90% of the gap in training loss that attention makes.
+    random classes), scales of the initial values and seeds: the rank of the free change (90% of its squared
+    size), and the rank at which adapters close 90% of the gap in training loss that attention makes.
     """
 
     tasks: tuple[str, ...] = setting(TASKS, "what is learnt", choices=None)

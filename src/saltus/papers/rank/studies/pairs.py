@@ -93,10 +93,7 @@ class Pairs:
     def claims(self, record: xarray.Dataset, law: None) -> Iterator[Claim]:
         for name in self.data:
             part = of(record, name)
-            for one in (
-                *claims_.grows(part, **claims_.falling(self.networks()[name])),
-                *claims_.low_rank(part),
-            ):
+            for one in (*claims_.grows(part), *claims_.low_rank(part)):
                 yield replace(one, id=f"{name}-{one.id}", says=f"{name}: {one.says}")
 
     def draw(self, record: xarray.Dataset, law: None) -> Figure:

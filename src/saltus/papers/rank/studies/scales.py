@@ -53,8 +53,8 @@ class Scaled(Vision):
     def by_scale(self, record: xarray.Dataset, name: str) -> Any:
         """[scale, product, seed, layer, head], of a variable at the last step."""
         r = record[name].isel(step=-1) if "step" in record[name].dims else record[name]
-        r = r.transpose("member", "product", "layer", "head").values
-        found = [r[record.scale.values == x] for x in self.scales]
+        last = r.transpose("member", "product", "layer", "head").values
+        found = [last[record.scale.values == x] for x in self.scales]
         return np.moveaxis(np.stack(found), 1, 2)
 
     def note(self) -> str:
@@ -173,9 +173,8 @@ class ValuesByScale(Scaled):
     def clearness(self, record: xarray.Dataset) -> Any:
         """The largest statistic of stages over its threshold [scale, product, seed, layer]."""
         found = claims_.found_stages(record)
-        over = [s.highest / s.threshold if np.isfinite(s.threshold) else 0.0 for s in found]
-        shape = [record.sizes[n] for n in ("member", "product", "layer")]
-        over = np.reshape(over, shape)
+        each = [s.highest / s.threshold if np.isfinite(s.threshold) else 0.0 for s in found]
+        over = np.reshape(each, [record.sizes[n] for n in ("member", "product", "layer")])
         split = [over[record.scale.values == x] for x in self.scales]
         return np.moveaxis(np.stack(split), 1, 2)
 
