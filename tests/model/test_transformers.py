@@ -37,7 +37,7 @@ def test_vit_by_hand(net):
     found = jax.jit(net.apply)(params, IMAGES)
     np.testing.assert_allclose(found, known, atol=1e-12)
     np.testing.assert_allclose(jax.jit(net.apply)(params, IMAGES.reshape(3, -1)), found, atol=1e-13)
-    np.testing.assert_allclose(jax.jit(net.apply)(params, IMAGES[None, 1]), found[None, [1]], atol=1e-12)
+    np.testing.assert_allclose(jax.jit(net.apply)(params, IMAGES[1:2]), found[1:2], atol=1e-12)
 
 
 def test_gpt_by_hand():

@@ -19,7 +19,7 @@ def describe(info: Info) -> str:
     lines = [_fill(title, f"{info.id}  ", 2)]
     for paragraph in rest.strip().split("\n\n") if rest.strip() else []:
         # Lines set apart by their author stay as they are.
-        apart = any(line.startswith((" ", "-")) for line in paragraph.splitlines())
+        apart = any(line.startswith((" ", "- ")) for line in paragraph.splitlines())
         lines += ["", textwrap.indent(paragraph, "  ") if apart else _fill(paragraph, "  ", 2)]
     lines += ["", *facts] if (facts := _facts(info)) else []
     lines += ["", "  Settings", *option_lines(info.cls)]

@@ -216,7 +216,7 @@ def _real(value: Any, label: str) -> float:
 
 def _integer(value: Any, label: str) -> int:
     if isinstance(value, str) and re.fullmatch(r"[+-]?[0-9]{1,4000}", value.strip()):
-        number = int(value)
+        number = int(value.strip())  # which strips more characters than int() does
     elif isinstance(value, int) and not isinstance(value, bool):
         number = value
     else:

@@ -108,12 +108,14 @@ def test_every_variant_keeps_its_own_looks_to_its_end() -> None:
         assert np.isfinite(seen.output.values).all()
 
 
-def test_truncation_that_discards_nothing_changes_no_bit() -> None:
+def test_truncation_that_discards_nothing_changes_nothing() -> None:
     one = training_set.Truncated(**{**SMALL, "dims": (2, 3), "widths": (3, 4)})
     record = one.run(Lab())
     untouched = record.discarded.values == 0
     assert untouched[:2].all()
-    assert (record.gap.values[untouched] == 0).all()
+    # Two programs, so two ways of rounding.
+    assert (record.gap.values[untouched] < 1e-13).all()
+    assert (record.gap.values[~untouched] > 1e-9).any()
     assert stats.worst(record.discarded.values[2]).value > 0
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -24,7 +25,7 @@ __all__ = ["HighNoise", "LateHigh", "LateLow", "LowNoise", "TenClasses"]
 
 COST = "40 s on two cores"
 OF_CLASSIFIER = ("class_loss", "train_accuracy", "test_accuracy", "learnt_signal", "learnt_noise")
-SAME_ORDER = float(np.log(10) / 2)  # within a factor of the square root of ten
+SAME_ORDER = math.log(10) / 2  # within a factor of the square root of ten
 
 
 def log_ratio(signal: Any, noise: Any) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from saltus._jax import jax, jnp
+from saltus._lazy import jax, jnp
 from saltus.papers.rank.studies._walks import FACTORS
 
 __all__ = ["Adapted", "changes"]
