@@ -213,8 +213,9 @@ def _attempt(solver: Solver, s: _State, args: Any, until: Any, tol: Any) -> _Sta
         )
 
     s = jax.lax.cond(converged, solved, failed, s)
-    tiny = s.h < 16 * jnp.finfo(float).eps * jnp.maximum(jnp.abs(s.t), 1e-3)
-    return s._replace(status=jnp.where((s.status == RUNNING) & tiny, STUCK, s.status))
+    tiny = ~(s.h >= 16 * jnp.finfo(float).eps * jnp.maximum(jnp.abs(s.t), 1e-3))
+    endless = s.t > 1e100  # at rest, to what the solver can tell, and the stop rule does not say so
+    return s._replace(status=jnp.where((s.status == RUNNING) & (tiny | endless), STUCK, s.status))
 
 
 def _keep(
