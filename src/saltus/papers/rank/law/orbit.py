@@ -16,7 +16,7 @@ __all__ = ["Orbit", "follow", "polish", "pulled"]
 
 CLIP = 40.0  # no exponent of a trial step is larger; an accepted one never comes near
 SETTLED = 1e-11  # largest |m_i g_i| at which the flow counts as stationary
-NOISE = 5e-3  # of the solver's atol: what is left of it at a stationary point, which Newton's method then polishes
+NOISE = 5e-3  # of the solver's atol: what it leaves at a stationary point, for Newton's method to polish
 
 
 @dataclass(frozen=True)

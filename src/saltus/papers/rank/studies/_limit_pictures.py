@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from saltus._lazy import np
-from saltus.papers.rank.studies import _toys
+from saltus.papers.rank.studies import _captions, _toys
 from saltus.report import figure
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def limit(study: TheLimit, record: xarray.Dataset, law: xarray.Dataset) -> Figur
     )
     axes[0, 2].set_title("all teachers and stages")
     axes[0, 2].legend(fontsize=7)
-    figure.finding(
+    _captions.finding(
         fig,
         "The limit is approached as 1/log(1/α); the constants C_k, which Algorithm 1 carries along, leave "
         "far less",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from saltus._lazy import np
+from saltus.papers.rank.studies import _captions
 from saltus.report import figure
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ def adapters(study: Adapters, record: xarray.Dataset, law: xarray.Dataset) -> Fi
     )
     last.legend(loc="best", fontsize=7)
     rho = _spearman(np.stack([law.reached.values.ravel(), needed.ravel()], 1))
-    figure.finding(
+    _captions.finding(
         fig, f"Rank reached against rank that suffices: correlation of ranks {rho:+.2f}", study.note()
     )  # fmt: skip
     return fig

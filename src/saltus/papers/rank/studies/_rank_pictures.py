@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from saltus._lazy import np
 from saltus.core import stages
-from saltus.papers.rank.studies import _rank_claims
+from saltus.papers.rank.studies import _captions, _rank_claims
 from saltus.report import figure
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def spectra(
         ax.set_ylabel("")
     handles, labels = axes[0, 0].get_legend_handles_labels()
     fig.legend(handles, labels, loc="outside right upper", fontsize=7.5)
-    figure.finding(fig, title, study.note())
+    _captions.finding(fig, title, study.note())
     return fig
 
 
@@ -106,7 +106,7 @@ def ranks(study: Any, record: xarray.Dataset, title: str, columns: int = 3) -> F
     for ax in axes[:, 1:].flat:
         ax.set_ylabel("")
     fig.legend(*_legend(axes[0, 0]), loc="outside right upper", fontsize=7.5)
-    figure.finding(fig, title, study.note() + "; bands: standard deviation over heads; ▲: stages found")
+    _captions.finding(fig, title, study.note() + "; bands: standard deviation over heads; ▲: stages found")
     return fig
 
 
@@ -135,8 +135,8 @@ def pairs(study: Any, records: dict[str, xarray.Dataset]) -> Figure:
     for ax in axes.flat[len(records) :]:
         ax.set_axis_off()
     fig.legend(*_legend(axes[0, 0]), loc="outside right upper", fontsize=7.5)
-    figure.finding(
+    _captions.finding(
         fig, "The rank of what heads gain stays far below that of random walks",
-        study.note().replace("; GPT", ";\nGPT").replace("; scale", ";\nscale"),
+        study.note(),
     )  # fmt: skip
     return fig

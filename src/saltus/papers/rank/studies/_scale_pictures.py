@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from saltus._lazy import np
+from saltus.papers.rank.studies import _captions
 from saltus.papers.rank.studies import _rank_pictures as ranks
 from saltus.report import figure
 
@@ -52,7 +53,7 @@ def final(study: RankByScale, record: xarray.Dataset) -> Figure:
     words = " and ".join(
         f"{'falls' if t > 0 else 'rises'} for {name}" for t, name in zip(taus, ("KQ", "VO"), strict=True)
     )
-    figure.finding(
+    _captions.finding(
         fig, f"With the scale of the initial values the rank {words}",
         study.note() + "; τ: Kendall's, over heads; bars: standard deviation over heads",
     )  # fmt: skip
@@ -81,7 +82,7 @@ def evolution(study: ValuesByScale, record: xarray.Dataset) -> Figure:
             else:
                 ax.set_xlabel("training step")
         axes[row, 0].set_ylabel(f"singular values of {ranks.WORDS[product]}")
-    figure.finding(
+    _captions.finding(
         fig, "The singular values of what a head gains come one after another",
         study.note() + f"; head {head + 1} of layer {second}, its {record.sizes['order']} largest values",
     )  # fmt: skip

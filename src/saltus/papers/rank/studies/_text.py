@@ -45,7 +45,7 @@ class Text(Trained):
     batch: int = setting(32, "windows a step", low=1)
     epochs: int = setting(1, "passes over the text", low=1)
     warm: float = setting(0.1, "epochs of warm-up", low=0)
-    seeds: int = setting(2, "networks trained", low=1)
+    seeds: int = setting(6, "networks trained", low=1)
 
     kind: ClassVar[str] = "text"
     presets: ClassVar[dict[str, Any]] = SCALES
