@@ -16,7 +16,6 @@ __all__ = ["Orbit", "follow", "polish", "pulled"]
 
 CLIP = 40.0  # no exponent of a trial step is larger; an accepted one never comes near
 SETTLED = 1e-11  # largest |m_i g_i| at which the flow counts as stationary
-NOISE = 5e-3  # of the solver's atol: what it leaves at a stationary point, for Newton's method to polish
 
 
 @dataclass(frozen=True)
@@ -50,23 +49,23 @@ def _products(x: Any, support: Any, signs: Any) -> Any:
 @once
 def _solver(objective: Objective) -> Solver:
     def f(x: Any, args: Any) -> Any:
-        support, signs, before, _, data = args
+        support, signs, before, data = args
         g = objective.pull(_products(x, support, signs), data)
         return jnp.where(support, 2 * signs * g, g - before)
 
     def jac(x: Any, args: Any) -> Any:
-        support, signs, _, _, data = args
+        support, signs, _, data = args
         m = _products(x, support, signs)
         H = objective.hessian(m, data, support & (jnp.abs(m) > 1e-7))
         return -jnp.where(support, 2 * signs, 1.0)[:, None] * H * m
 
     def stop(x: Any, dx: Any, args: Any) -> Any:
-        support, signs, before, flat, _ = args
+        support, signs, before, _ = args
         growth = dx / 2
         flux = jnp.abs(_products(x, support, signs) * growth)
         # At the start the new coordinate is small, not stationary: it grows at the full rate of its saddle.
         rate = jnp.max(jnp.where(support, jnp.abs(before), 0.0))
-        return jnp.all(~support | ((flux < flat) & (growth < jnp.maximum(1e-3 * rate, 1e-9))))
+        return jnp.all(~support | ((flux < SETTLED) & (growth < jnp.maximum(1e-3 * rate, 1e-9))))
 
     return Solver(f, jac, stop)
 
@@ -80,8 +79,7 @@ def follow(
     **Arguments:** `before` [p]: g at the saddle it leaves.
     """
     x0 = np.where(support, np.log(np.maximum(np.abs(np.where(support, m, 1.0)), 1e-300)), 0.0)
-    flat = jnp.asarray(max(SETTLED, NOISE * atol))
-    args = (jnp.asarray(support), jnp.asarray(signs, float), jnp.asarray(before), flat, data)
+    args = (jnp.asarray(support), jnp.asarray(signs, float), jnp.asarray(before), data)
     path = _solver(objective)(x0, args, np.inf, atol=atol, max_steps=max_steps)
     return Orbit(path, np.asarray(support), np.asarray(signs, float))
 

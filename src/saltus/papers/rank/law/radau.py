@@ -228,7 +228,8 @@ def _keep(
     status = jnp.where(last, ENDED, RUNNING)
     if solver.stop is not None:
         status = jnp.where(solver.stop(new, f, args), STOPPED, status)
-    slow = (iterations > 2) & (rate > 1e-3)
+    # At rest steps grow without end, and an old Jacobian would leave Newton's error, not the flow's, to be seen.
+    slow = ((iterations > 2) & (rate > 1e-3)) | (s.h > 0.3 * t)
     same = ~slow & (factor < 1.2)
     return s._replace(
         t=t, y=new, f=f, h_old=s.h, err_old=jnp.maximum(norm, 1e-10), q=q, h_q=s.h,

@@ -79,7 +79,7 @@ def rank_curves(
         ax.fill_between(steps[known], mean - spread, mean + spread, color=colour, alpha=0.18, linewidth=0)
         ax.plot(
             steps[known], r.random_rank.mean("head").values[known], color=colour, linestyle=(0, (1, 1)),
-            linewidth=1.0, label="random walk of its sizes" if label else "_",
+            linewidth=1.0, label="_",
         )  # fmt: skip
         if marks:
             x, y = _rank_claims.curves(record.isel(member=[member]).sel(layer=[layer], product=[product]))
@@ -89,12 +89,36 @@ def rank_curves(
                 up, np.interp(np.log(up), np.log(steps[known]), mean), "^", color=colour, markersize=5,
                 markeredgecolor="white", markeredgewidth=0.6,
             )  # fmt: skip
+    if label:
+        ax.plot([], [], color=figure.MUTED, linestyle=(0, (1, 1)), label="random walks of their sizes")
     ax.set(xscale="log", xlabel="training step", ylabel="stable rank")
     ax.set_ylim(bottom=0)
 
 
-def ranks(study: Any, record: xarray.Dataset, title: str, columns: int = 3) -> Figure:
+def growth(record: xarray.Dataset) -> str:
+    """What became of the stable ranks, in words: since early in the training, and against random walks."""
+    early = int(np.searchsorted(record.step.values, _rank_claims.EARLY * record.step.values[-1]))
+    words = []
+    for product, name in _rank_claims.NAMES.items():
+        r = record.sel(product=product)
+        times = _rank_claims.networks(_rank_claims.ratio(r["rank"], early)).value
+        words.append(f"{times:.2f} times in {name}")
+    return " and ".join(words)
+
+
+def below(record: xarray.Dataset) -> str:
+    """How far the ranks reached lie below those of random walks, in words."""
+    last = record.isel(step=-1)
+    times = (last.random_rank / last["rank"]).median(("member", "layer", "head"))
+    return " and ".join(f"{float(times.sel(product=p)):.1f}" for p in _rank_claims.NAMES)
+
+
+def ranks(study: Any, record: xarray.Dataset, lead: str, columns: int = 3) -> Figure:
     """A panel for every layer, as in figures 12, 15 and 20."""
+    title = (
+        f"{lead}: the rank of what heads gain ends as its early value {growth(record)}, "
+        f"{below(record)} times below random walks"
+    )
     layers_ = record.layer.values
     columns = min(columns, len(layers_)) if len(layers_) != 4 else 4
     fig, axes = figure.sheet(-(-len(layers_) // columns), columns, width=2.7, height=2.5, sharey=True)
@@ -106,7 +130,12 @@ def ranks(study: Any, record: xarray.Dataset, title: str, columns: int = 3) -> F
     for ax in axes[:, 1:].flat:
         ax.set_ylabel("")
     fig.legend(*_legend(axes[0, 0]), loc="outside right upper", fontsize=7.5)
-    _captions.finding(fig, title, study.note() + "; bands: standard deviation over heads; ▲: stages found")
+    _captions.finding(
+        fig,
+        title,
+        study.note()
+        + "; first network; bands: standard deviation over heads; ▲: rises found by the detector of stages",
+    )
     return fig
 
 
@@ -135,8 +164,9 @@ def pairs(study: Any, records: dict[str, xarray.Dataset]) -> Figure:
     for ax in axes.flat[len(records) :]:
         ax.set_axis_off()
     fig.legend(*_legend(axes[0, 0]), loc="outside right upper", fontsize=7.5)
+    words = "; ".join(f"{name}: {growth(record)}" for name, record in records.items())
     _captions.finding(
-        fig, "The rank of what heads gain stays far below that of random walks",
+        fig, f"The rank of what heads gain ends as its early value, {words}",
         study.note(),
     )  # fmt: skip
     return fig

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from saltus._lazy import np
-from saltus.papers.rank.studies import _captions
+from saltus.papers.rank.studies import _captions, _rank_claims
 from saltus.papers.rank.studies import _rank_pictures as ranks
 from saltus.report import figure
 
@@ -82,8 +82,14 @@ def evolution(study: ValuesByScale, record: xarray.Dataset) -> Figure:
             else:
                 ax.set_xlabel("training step")
         axes[row, 0].set_ylabel(f"singular values of {ranks.WORDS[product]}")
+    leads = study.leads(record)
+    high, low = (np.median(leads[k].reshape(2, -1), axis=1) for k in (0, -1))
+    words = " and ".join(
+        f"{low[k]:.2f} in {name} (scale {study.scales[0]:g}: {high[k]:.2f})"
+        for k, name in enumerate(_rank_claims.NAMES.values())
+    )
     _captions.finding(
-        fig, "The singular values of what a head gains come one after another",
+        fig, f"At scale {study.scales[-1]:g} the second singular value is on average {words} of the first",
         study.note() + f"; head {head + 1} of layer {second}, its {record.sizes['order']} largest values",
     )  # fmt: skip
     return fig

@@ -68,7 +68,4 @@ class LanguageRanks(Text):
         from saltus.papers.rank.studies import _rank_pictures as pictures
 
         first, last = (float(np.median(record.loss_test.values[:, k])) for k in (0, -1))
-        title = (
-            f"Language: the rank of what heads gain grows as the loss falls from {first:.2f} to {last:.2f}"
-        )
-        return pictures.ranks(self, record, title)
+        return pictures.ranks(self, record, f"Language (loss {first:.2f} to {last:.2f})")

@@ -51,9 +51,7 @@ class AdamRanks(Ranks):
     def draw(self, record: xarray.Dataset, law: None) -> Figure:
         from saltus.papers.rank.studies import _rank_pictures as pictures
 
-        return pictures.ranks(
-            self, record, "Adam: the rank of what heads gain grows, below that of random walks"
-        )
+        return pictures.ranks(self, record, "Adam" if self.rule == "adam" else "SGD")
 
 
 SGD: dict[str, Any] = {
@@ -85,6 +83,4 @@ class SgdRanks(Ranks):
     def draw(self, record: xarray.Dataset, law: None) -> Figure:
         from saltus.papers.rank.studies import _rank_pictures as pictures
 
-        return pictures.ranks(
-            self, record, "SGD: the rank of what heads gain grows, below that of random walks"
-        )
+        return pictures.ranks(self, record, "SGD" if self.rule == "sgd" else "Adam")
