@@ -228,7 +228,7 @@ def _keep(
     status = jnp.where(last, ENDED, RUNNING)
     if solver.stop is not None:
         status = jnp.where(solver.stop(new, f, args), STOPPED, status)
-    # At rest steps grow without end, and an old Jacobian would leave Newton's error, not the flow's, to be seen.
+    # At rest steps grow without end: with an old Jacobian, Newton's error would be all that is seen.
     slow = ((iterations > 2) & (rate > 1e-3)) | (s.h > 0.3 * t)
     same = ~slow & (factor < 1.2)
     return s._replace(

@@ -61,7 +61,7 @@ def spectra(
     for ax in axes[:, 1:].flat:
         ax.set_ylabel("")
     handles, labels = axes[0, 0].get_legend_handles_labels()
-    fig.legend(handles, labels, loc="outside right upper", fontsize=7.5)
+    fig.legend(handles, labels, loc="outside right center", fontsize=7.5)
     _captions.finding(fig, title, study.note())
     return fig
 
@@ -102,7 +102,7 @@ def growth(record: xarray.Dataset) -> str:
     for product, name in _rank_claims.NAMES.items():
         r = record.sel(product=product)
         times = _rank_claims.networks(_rank_claims.ratio(r["rank"], early)).value
-        words.append(f"{times:.2f} times in {name}")
+        words.append(f"{times:.2f}-fold in {name}")
     return " and ".join(words)
 
 
@@ -116,8 +116,8 @@ def below(record: xarray.Dataset) -> str:
 def ranks(study: Any, record: xarray.Dataset, lead: str, columns: int = 3) -> Figure:
     """A panel for every layer, as in figures 12, 15 and 20."""
     title = (
-        f"{lead}: the rank of what heads gain ends as its early value {growth(record)}, "
-        f"{below(record)} times below random walks"
+        f"{lead}: since early in the training the rank of what heads gain changed {growth(record)}; "
+        f"it ends {below(record)} times below random walks"
     )
     layers_ = record.layer.values
     columns = min(columns, len(layers_)) if len(layers_) != 4 else 4
@@ -129,7 +129,7 @@ def ranks(study: Any, record: xarray.Dataset, lead: str, columns: int = 3) -> Fi
         ax.set_axis_off()
     for ax in axes[:, 1:].flat:
         ax.set_ylabel("")
-    fig.legend(*_legend(axes[0, 0]), loc="outside right upper", fontsize=7.5)
+    fig.legend(*_legend(axes[0, 0]), loc="outside right center", fontsize=7.5)
     _captions.finding(
         fig,
         title,
@@ -163,10 +163,10 @@ def pairs(study: Any, records: dict[str, xarray.Dataset]) -> Figure:
         ax.set_title(f"{name}, layer {middle} of {len(record.layer)}")
     for ax in axes.flat[len(records) :]:
         ax.set_axis_off()
-    fig.legend(*_legend(axes[0, 0]), loc="outside right upper", fontsize=7.5)
+    fig.legend(*_legend(axes[0, 0]), loc="outside right center", fontsize=7.5)
     words = "; ".join(f"{name}: {growth(record)}" for name, record in records.items())
     _captions.finding(
-        fig, f"The rank of what heads gain ends as its early value, {words}",
+        fig, f"How the rank of what heads gain changed since early in the training: {words}",
         study.note(),
     )  # fmt: skip
     return fig

@@ -48,7 +48,7 @@ def final(study: RankByScale, record: xarray.Dataset) -> Figure:
         ax.set_title(f"layer {layer}")
     axes[0, 0].set_ylabel("stable rank after training")
     axes[0, 0].set_ylim(bottom=0)
-    fig.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside right upper", fontsize=7.5)
+    fig.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside right center", fontsize=7.5)
     taus = [float(trend(gained[:, k], study.scales).mean()) for k in (0, 1)]
     words = " and ".join(
         f"{'falls' if t > 0 else 'rises'} for {name}" for t, name in zip(taus, ("KQ", "VO"), strict=True)
