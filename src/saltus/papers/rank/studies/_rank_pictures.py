@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 __all__ = ["COLOURS", "WORDS", "layers", "pairs", "rank_curves", "ranks", "spectra", "spectrum", "towards"]
 
 WORDS = {"KQ": "$\\Delta W_K W_Q^\\top$", "VO": "$\\Delta W_V W_O^\\top$"}
-FIRST = {"KQ": "$W_K W_Q^\\top$", "VO": "$W_V W_O^\\top$"}
 COLOURS = {"KQ": figure.COLOURS[0], "VO": figure.COLOURS[1]}
 START, RANDOM = figure.COLOURS[1], figure.MUTED
 
@@ -35,10 +34,21 @@ def spectrum(
             count, r.spectrum.isel(shown=k), color=towards(figure.COLOURS[2], shade), linewidth=1.2,
             label=f"gained by step {steps[k]:,}",
         )  # fmt: skip
-    ax.plot(count[: r.sizes["of_start"]], r.start, color=START, label=f"first {FIRST[product]}")
+    ax.plot(count[: r.sizes["of_start"]], r.start, color=START, label="first value of the product")
     ax.plot(count, r.random, color=RANDOM, linestyle=(0, (1, 1)), label="random change of that size")
     ax.set(xlabel="index", ylabel="singular value / largest", ylim=(0, 1.03))
     ax.set_xlim(0.5, count[-1])
+
+
+def share(record: xarray.Dataset, *products: str) -> str:
+    """What is left of the area under the spectra of the first products, in words: medians over heads."""
+    count = record.sizes["of_start"]
+    found = []
+    for product in products:
+        r = record.sel(product=product)
+        areas = (_rank_claims.areas(x.values, count) for x in (r.spectrum.isel(shown=-1), r.start))
+        found.append(f"{np.median(np.divide(*areas)):.2f}")
+    return " and ".join(found)
 
 
 def towards(colour: str, shade: float) -> tuple[float, ...]:
@@ -52,7 +62,7 @@ def spectra(
 ) -> Figure:
     """A panel for every (product, layer, head)."""
     rows = -(-len(panels) // columns)
-    fig, axes = figure.sheet(rows, columns, width=3.1, height=2.6, sharey=True)
+    fig, axes = figure.sheet(rows, columns, width=3.1 if columns > 1 else 5.6, height=2.8, sharey=True)
     for ax, (product, layer, head) in zip(axes.flat, panels, strict=False):
         spectrum(ax, record, product, layer, head)
         ax.set_title(f"{WORDS[product]}, layer {layer}, head {head + 1}")

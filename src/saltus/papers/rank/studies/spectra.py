@@ -77,7 +77,10 @@ class OneHead(Spectra):
 
         middle = int(record.layer.values[len(record.layer) // 2 - 1])
         head = self.heads_shown(record)[middle]
-        title = "What a head gains has a steeper spectrum than what it began with"
+        title = (
+            "What heads gain has a steeper spectrum than what they began with: "
+            f"{pictures.share(record, 'KQ')} of the area under it"
+        )
         return pictures.spectra(self, record, [("KQ", middle, head)], title, columns=1)
 
 
@@ -97,7 +100,10 @@ class EveryLayer(Spectra):
 
         shown = self.heads_shown(record)
         panels = [("KQ", k, shown[k]) for k in pictures.layers(record)]
-        title = "In every layer what W_K W_Q' gained has a steeper spectrum than its first value"
+        title = (
+            "In every layer what W_K W_Q' gained has a steeper spectrum than its first value: "
+            f"{pictures.share(record, 'KQ')} of the area under it"
+        )
         return pictures.spectra(self, record, panels, title)
 
 
@@ -114,4 +120,8 @@ class BothProducts(Spectra):
 
         shown = self.heads_shown(record)
         panels = [(p, k, shown[k]) for p in self.products() for k in pictures.layers(record)]
-        return pictures.spectra(self, record, panels, "Both products of a head gain steep spectra")
+        title = (
+            "Both products of a head gain steep spectra: W_K W_Q' and W_V W_O' have "
+            f"{pictures.share(record, 'KQ', 'VO')} of the area under their first ones"
+        )
+        return pictures.spectra(self, record, panels, title)

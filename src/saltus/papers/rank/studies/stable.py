@@ -42,11 +42,16 @@ class Ranks(Spectra):
 @study("rank/fig15", cites="boixadsera2023rank", figure="15 (17, 19)", cost=COST, checks=CHECKS)
 @dataclass(frozen=True)
 class AdamRanks(Ranks):
-    """With Adam the stable rank of what heads gain grows, and stays below that of random changes.
+    """With Adam what heads gain is of far lower rank than random changes; only that of W_V W_O' grows.
 
     Mean and standard deviation over the heads of every layer. Figure 15; with --data cifar100 figure 17, with
     --data imagenet figure 19. Dotted: random walks whose sizes are those of the training.
     """
+
+    verdicts: ClassVar[dict[str, str]] = {
+        "grows-kq": "what W_K W_Q' gains is of rank nearly one from the first steps on, and stays so on the "
+        "digits"
+    }
 
     def draw(self, record: xarray.Dataset, law: None) -> Figure:
         from saltus.papers.rank.studies import _rank_pictures as pictures
