@@ -51,11 +51,12 @@ def final(study: RankByScale, record: xarray.Dataset) -> Figure:
     fig.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside right center", fontsize=7.5)
     taus = [float(trend(gained[:, k], study.scales).mean()) for k in (0, 1)]
     words = " and ".join(
-        f"{'falls' if t > 0 else 'rises'} for {name}" for t, name in zip(taus, ("KQ", "VO"), strict=True)
+        f"{'lower' if t > 0 else 'higher'} rank of {name} (τ = {t:+.2f})"
+        for t, name in zip(taus, _rank_claims.NAMES.values(), strict=True)
     )
     _captions.finding(
-        fig, f"With the scale of the initial values the rank {words}",
-        study.note() + "; τ: Kendall's, over heads; bars: standard deviation over heads",
+        fig, f"Smaller initial values: {words}; random changes lose rank as well",
+        study.note() + "; τ: Kendall's, over heads and seeds; bars: standard deviation over both",
     )  # fmt: skip
     return fig
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     "rank/fig4",
     cites="boixadsera2023rank",
     figure="4",
-    cost="4 minutes on two cores, shared with figures 1, 5, 14, 15 and 20",
+    cost="5 minutes on two cores, shared with figures 1, 5, 14, 15 and 20",
     checks=(
         "for each pair of network and task the stable rank of what heads gain grows (control: random walks)",
         "and what heads gained is of low rank (control: their first weights)",
