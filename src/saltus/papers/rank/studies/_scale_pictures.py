@@ -85,12 +85,12 @@ def evolution(study: ValuesByScale, record: xarray.Dataset) -> Figure:
         axes[row, 0].set_ylabel(f"singular values of {ranks.WORDS[product]}")
     leads = study.leads(record)
     high, low = (np.median(leads[k].reshape(2, -1), axis=1) for k in (0, -1))
-    words = " and ".join(
-        f"{low[k]:.2f} in {name} (scale {study.scales[0]:g}: {high[k]:.2f})"
+    words = ", ".join(
+        f"{name} {low[k]:.2f} at scale {study.scales[-1]:g} and {high[k]:.2f} at {study.scales[0]:g}"
         for k, name in enumerate(_rank_claims.NAMES.values())
     )
     _captions.finding(
-        fig, f"At scale {study.scales[-1]:g} the second singular value is on average {words} of the first",
+        fig, f"The second singular value over the first, on average along the training: {words}",
         study.note() + f"; head {head + 1} of layer {second}, its {record.sizes['order']} largest values",
     )  # fmt: skip
     return fig

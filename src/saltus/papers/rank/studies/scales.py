@@ -102,7 +102,7 @@ def shuffled(values: Any, seed: int) -> Any:
 )
 @dataclass(frozen=True)
 class RankByScale(Scaled):
-    """Smaller initial values lead to heads of lower rank, lower also over random changes, which lose rank too.
+    """Smaller initial values lead to heads of lower rank, by more than random changes lose.
 
     The stable rank of what W_K W_Q' gained, for every head and scale of the initial values, after the
     training; a trend test over heads.

@@ -79,6 +79,7 @@ class SgdRanks(Ranks):
     Figure 12; with --data cifar100 figure 13. Learning rate 0.3 after a warm-up, as in the paper.
     """
 
+    patch: int = setting(4, "side of a patch", low=1)
     rule: str = setting("sgd", "the update rule", choices=("adam", "sgd"))
     lr: float = setting(0.3, "largest learning rate", above=0)
     decay: bool = setting(False, "whether the rate then falls along a cosine")
