@@ -34,6 +34,7 @@ def assumptions(study: Assumptions, record: xarray.Dataset, law: xarray.Dataset)
         textcoords="offset points", fontsize=7, color=figure.MUTED,
     )  # fmt: skip
     axes[0, 0].set(xscale="log", yscale="log", xlabel="smallest gap to a runner-up", ylabel="$L_{min}$")
+    axes[0, 0].xaxis.set_minor_formatter("")
     axes[0, 0].set_title("4.3: one dot a teacher")
     counts = _toys.counting(record)
     seen, said = (x.where(counts).values.ravel() for x in (record.returns, law.rate))

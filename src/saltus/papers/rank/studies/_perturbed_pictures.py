@@ -42,7 +42,7 @@ def pushes(study: Perturbed, record: xarray.Dataset) -> Figure:
     axes[0, 0].legend(fontsize=7)
     _captions.finding(
         fig,
-        "Pushed, the products come back to their path; with dormant coordinates pushed too, they do not",
+        "Pushed, products nearly always come back to their path; with dormant ones pushed too, they do not",
         study.note()
         + f"; α = $10^{{-{study.power:g}}}$; the first teacher's pushes; right, all with room before "
         "the next stage: median, and 80% of them",

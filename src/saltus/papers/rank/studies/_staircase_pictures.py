@@ -59,7 +59,7 @@ def staircase(study: StaircaseOverTraining, record: xarray.Dataset, law: xarray.
     good = _share(_toys.late(record.half_rise, law.due, counts) < 0.01)
     _captions.finding(
         fig,
-        f"From α = 10^-{study.power:g} training climbs Algorithm 1's staircase; {good:.0%} of the stages "
+        f"From α = $10^{{-{study.power:g}}}$ training climbs Algorithm 1's staircase; {good:.0%} of stages "
         f"come "
         "within 1% of when they are due",
         study.note() + f"; exact flow; {int(counts.sum())} stages to {study.learnt:.0%} of the loss",
