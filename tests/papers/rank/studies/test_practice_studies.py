@@ -29,7 +29,7 @@ ALL: list[tuple[Any, dict[str, Any]]] = [
     (stable.AdamRanks, IMAGES),
     (scales.ValuesByScale, SWEEP),
     (scales.RankByScale, SWEEP),
-    (language.LanguageRanks, dict(**NET, context=8, lines=40)),
+    (language.LanguageRanks, dict(**{**NET, "batch": 8}, context=8, lines=100)),
     (lora.Adapters, LORA),
 ]
 SLOW: list[tuple[Any, dict[str, Any]]] = [
