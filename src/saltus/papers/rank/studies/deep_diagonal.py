@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 LOOKS = 400
 FLAT = (
-    "saddles of heads that tie are flat, C_k is then as large as log(1/alpha) itself, and at this start stages "
-    "are not yet in the order of Algorithm 1"
+    "saddles of heads that tie are flat, C_k is then as large as log(1/alpha) itself, and at this start "
+    "stages are not yet in the order of Algorithm 1"
 )
 NARROW = "in narrow plateaus the network is not yet at the saddle: the interval reaches above the threshold"
 TIES = (
