@@ -213,8 +213,9 @@ def _attempt(solver: Solver, s: _State, args: Any, until: Any, tol: Any) -> _Sta
         )
 
     s = jax.lax.cond(converged, solved, failed, s)
-    tiny = s.h < 16 * jnp.finfo(float).eps * jnp.maximum(jnp.abs(s.t), 1e-3)
-    return s._replace(status=jnp.where((s.status == RUNNING) & tiny, STUCK, s.status))
+    tiny = ~(s.h >= 16 * jnp.finfo(float).eps * jnp.maximum(jnp.abs(s.t), 1e-3))
+    endless = s.t > 1e100  # at rest, to what the solver can tell, and the stop rule does not say so
+    return s._replace(status=jnp.where((s.status == RUNNING) & (tiny | endless), STUCK, s.status))
 
 
 def _keep(
@@ -227,7 +228,8 @@ def _keep(
     status = jnp.where(last, ENDED, RUNNING)
     if solver.stop is not None:
         status = jnp.where(solver.stop(new, f, args), STOPPED, status)
-    slow = (iterations > 2) & (rate > 1e-3)
+    # At rest steps grow without end: with an old Jacobian, Newton's error would be all that is seen.
+    slow = ((iterations > 2) & (rate > 1e-3)) | (s.h > 0.3 * t)
     same = ~slow & (factor < 1.2)
     return s._replace(
         t=t, y=new, f=f, h_old=s.h, err_old=jnp.maximum(norm, 1e-10), q=q, h_q=s.h,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from saltus._lazy import np
-from saltus.papers.rank.studies import _toys
+from saltus.papers.rank.studies import _captions, _toys
 from saltus.papers.rank.studies._toys import finite
 from saltus.report import figure
 
@@ -34,6 +34,7 @@ def assumptions(study: Assumptions, record: xarray.Dataset, law: xarray.Dataset)
         textcoords="offset points", fontsize=7, color=figure.MUTED,
     )  # fmt: skip
     axes[0, 0].set(xscale="log", yscale="log", xlabel="smallest gap to a runner-up", ylabel="$L_{min}$")
+    axes[0, 0].xaxis.set_minor_formatter("")
     axes[0, 0].set_title("4.3: one dot a teacher")
     counts = _toys.counting(record)
     seen, said = (x.where(counts).values.ravel() for x in (record.returns, law.rate))
@@ -58,7 +59,7 @@ def assumptions(study: Assumptions, record: xarray.Dataset, law: xarray.Dataset)
     axes[0, 2].set(xscale="log", xlabel="distance of the end from $θ^{k+1}$", ylabel="transitions")
     axes[0, 2].set_title("4.5: noisy transitions")
     axes[0, 2].legend(fontsize=7, loc="upper center")
-    figure.finding(
+    _captions.finding(
         fig,
         f"All {int(last.sum())} stages meet 4.3-4.5; "
         f"{int((record.least_log.values > 32 * np.log(10)).sum())} of {len(last)} teachers need a start "

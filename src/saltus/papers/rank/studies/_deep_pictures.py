@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from saltus._lazy import np
-from saltus.papers.rank.studies import _toys
+from saltus.papers.rank.studies import _captions, _toys
 from saltus.report import figure
 
 if TYPE_CHECKING:
@@ -53,11 +53,10 @@ def deep(study: DeepDiagonal, record: xarray.Dataset, law: xarray.Dataset) -> Fi
     )
     axes[0, 2].set_ylim(0, None)
     axes[0, 2].legend(fontsize=7)
-    figure.finding(
+    _captions.finding(
         fig,
-        f"Stages of deep diagonal transformers come when Algorithm 1 says; with {study.heads} heads a "
-        f"layer they "
-        "begin tied",
+        "With one head a layer stages of deep diagonal transformers come when Algorithm 1 says; with "
+        f"{study.heads} they begin tied, and many come at other times",
         f"{study.scale}: {study.layers} layers, d = {study.dim}, {study.tokens} tokens, {study.samples} "
         f"samples, "
         f"GELU layers of width {study.hidden} not trained; {study.teachers} teachers; α = "

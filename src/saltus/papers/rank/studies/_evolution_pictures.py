@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from saltus._lazy import np
-from saltus.papers.rank.studies import _toys
+from saltus.papers.rank.studies import _captions, _toys
 from saltus.report import figure
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def loss(study: Evolution, record: xarray.Dataset, law: xarray.Dataset) -> Figur
     axes[0, 1].legend(fontsize=7, loc="upper left")
     _distances(axes[0, 2], study, record)
     ratio = _ratio(study, record, "mean_apart")
-    figure.finding(
+    _captions.finding(
         fig,
         "The smaller the start, the closer to Algorithm 1: on average over time the last two starts differ "
         f"{ratio:.2f} times as much as the first two",
@@ -90,7 +90,7 @@ def entries(study: Evolution, record: xarray.Dataset, law: xarray.Dataset) -> Fi
     figure.theory(axes[0, 0], [], [], label="Algorithm 1")
     axes[0, 0].legend(loc="best", fontsize=7)
     ratio = _ratio(study, record, "mean_apart")
-    figure.finding(
+    _captions.finding(
         fig,
         f"Entries switch on one at a time; the last two starts differ {ratio:.2f} times as much as the "
         f"first two "

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from saltus._lazy import np
-from saltus.papers.rank.studies import _toys
+from saltus.papers.rank.studies import _captions, _toys
 from saltus.report import figure
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def limit(study: TheLimit, record: xarray.Dataset, law: xarray.Dataset) -> Figur
     figure.theory(axes[0, 0], L, mean[-1] * L[-1] / L, label="slope -1")
     axes[0, 0].set(xscale="log", yscale="log", xlabel="L = log(1/α)", ylabel="distance to the staircase")
     axes[0, 0].set_title("Theorem 4.1, measured")
-    axes[0, 0].legend(fontsize=7, loc="lower left")
+    axes[0, 0].legend(fontsize=7, loc="lower right")
     one = record.isel(run=0)
     stages = np.flatnonzero(_toys.counting(one).values)
     for number, k in enumerate(stages):
@@ -65,9 +65,9 @@ def limit(study: TheLimit, record: xarray.Dataset, law: xarray.Dataset) -> Figur
     )
     axes[0, 2].set_title("all teachers and stages")
     axes[0, 2].legend(fontsize=7)
-    figure.finding(
+    _captions.finding(
         fig,
-        "The limit is approached as 1/log(1/α); the constants C_k, which Algorithm 1 carries along, leave "
+        "The limit is approached as 1/log(1/α); the constants $C_k$, which Algorithm 1 carries along, leave "
         "far less",
         study.note()
         + f"; α from $10^{{-{powers[0]:g}}}$ to $10^{{-{powers[-1]:g}}}$, exact flow; medians, bands "

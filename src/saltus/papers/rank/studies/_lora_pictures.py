@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from saltus._lazy import np
+from saltus.papers.rank.studies import _captions
 from saltus.report import figure
 
 if TYPE_CHECKING:
@@ -51,8 +52,8 @@ def adapters(study: Adapters, record: xarray.Dataset, law: xarray.Dataset) -> Fi
         xscale="log", yscale="log", xlabel="rank that free training reached", ylabel="rank that suffices"
     )
     last.legend(loc="best", fontsize=7)
-    rho = _spearman(np.stack([law.reached.values.ravel(), needed.ravel()], 1))
-    figure.finding(
+    rho = _spearman(study.by_setting(record, law))
+    _captions.finding(
         fig, f"Rank reached against rank that suffices: correlation of ranks {rho:+.2f}", study.note()
     )  # fmt: skip
     return fig

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from saltus._lazy import np
+from saltus.papers.rank.studies import _captions
 from saltus.papers.rank.studies.perturbed import BACK, CODES
 from saltus.report import figure
 
@@ -39,9 +40,9 @@ def pushes(study: Perturbed, record: xarray.Dataset) -> Figure:
     axes[0, 0].plot([], [], color=figure.MUTED, label="pushed")
     figure.theory(axes[0, 0], [], [], label="not pushed")
     axes[0, 0].legend(fontsize=7)
-    figure.finding(
+    _captions.finding(
         fig,
-        "Pushed, the products come back to their path; with dormant coordinates pushed too, they do not",
+        "Pushed, products nearly always come back to their path; with dormant ones pushed too, they do not",
         study.note()
         + f"; α = $10^{{-{study.power:g}}}$; the first teacher's pushes; right, all with room before "
         "the next stage: median, and 80% of them",

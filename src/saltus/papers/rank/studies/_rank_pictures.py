@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from saltus._lazy import np
 from saltus.core import stages
-from saltus.papers.rank.studies import _rank_claims
+from saltus.papers.rank.studies import _captions, _rank_claims
 from saltus.report import figure
 
 if TYPE_CHECKING:
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 __all__ = ["COLOURS", "WORDS", "layers", "pairs", "rank_curves", "ranks", "spectra", "spectrum", "towards"]
 
 WORDS = {"KQ": "$\\Delta W_K W_Q^\\top$", "VO": "$\\Delta W_V W_O^\\top$"}
-FIRST = {"KQ": "$W_K W_Q^\\top$", "VO": "$W_V W_O^\\top$"}
 COLOURS = {"KQ": figure.COLOURS[0], "VO": figure.COLOURS[1]}
 START, RANDOM = figure.COLOURS[1], figure.MUTED
 
@@ -35,10 +34,21 @@ def spectrum(
             count, r.spectrum.isel(shown=k), color=towards(figure.COLOURS[2], shade), linewidth=1.2,
             label=f"gained by step {steps[k]:,}",
         )  # fmt: skip
-    ax.plot(count[: r.sizes["of_start"]], r.start, color=START, label=f"first {FIRST[product]}")
+    ax.plot(count[: r.sizes["of_start"]], r.start, color=START, label="first value of the product")
     ax.plot(count, r.random, color=RANDOM, linestyle=(0, (1, 1)), label="random change of that size")
     ax.set(xlabel="index", ylabel="singular value / largest", ylim=(0, 1.03))
     ax.set_xlim(0.5, count[-1])
+
+
+def share(record: xarray.Dataset, *products: str) -> str:
+    """What is left of the area under the spectra of the first products, in words: medians over heads."""
+    count = record.sizes["of_start"]
+    found = []
+    for product in products:
+        r = record.sel(product=product)
+        areas = (_rank_claims.areas(x.values, count) for x in (r.spectrum.isel(shown=-1), r.start))
+        found.append(f"{np.median(np.divide(*areas)):.2f}")
+    return " and ".join(found)
 
 
 def towards(colour: str, shade: float) -> tuple[float, ...]:
@@ -52,7 +62,7 @@ def spectra(
 ) -> Figure:
     """A panel for every (product, layer, head)."""
     rows = -(-len(panels) // columns)
-    fig, axes = figure.sheet(rows, columns, width=3.1, height=2.6, sharey=True)
+    fig, axes = figure.sheet(rows, columns, width=3.1 if columns > 1 else 5.6, height=2.8, sharey=True)
     for ax, (product, layer, head) in zip(axes.flat, panels, strict=False):
         spectrum(ax, record, product, layer, head)
         ax.set_title(f"{WORDS[product]}, layer {layer}, head {head + 1}")
@@ -61,8 +71,8 @@ def spectra(
     for ax in axes[:, 1:].flat:
         ax.set_ylabel("")
     handles, labels = axes[0, 0].get_legend_handles_labels()
-    fig.legend(handles, labels, loc="outside right upper", fontsize=7.5)
-    figure.finding(fig, title, study.note())
+    fig.legend(handles, labels, loc="outside right center", fontsize=7.5)
+    _captions.finding(fig, title, study.note())
     return fig
 
 
@@ -79,7 +89,7 @@ def rank_curves(
         ax.fill_between(steps[known], mean - spread, mean + spread, color=colour, alpha=0.18, linewidth=0)
         ax.plot(
             steps[known], r.random_rank.mean("head").values[known], color=colour, linestyle=(0, (1, 1)),
-            linewidth=1.0, label="random walk of its sizes" if label else "_",
+            linewidth=1.0, label="_",
         )  # fmt: skip
         if marks:
             x, y = _rank_claims.curves(record.isel(member=[member]).sel(layer=[layer], product=[product]))
@@ -89,12 +99,36 @@ def rank_curves(
                 up, np.interp(np.log(up), np.log(steps[known]), mean), "^", color=colour, markersize=5,
                 markeredgecolor="white", markeredgewidth=0.6,
             )  # fmt: skip
+    if label:
+        ax.plot([], [], color=figure.MUTED, linestyle=(0, (1, 1)), label="random walks of their sizes")
     ax.set(xscale="log", xlabel="training step", ylabel="stable rank")
     ax.set_ylim(bottom=0)
 
 
-def ranks(study: Any, record: xarray.Dataset, title: str, columns: int = 3) -> Figure:
+def growth(record: xarray.Dataset) -> str:
+    """What became of the stable ranks, in words: since early in the training, and against random walks."""
+    early = int(np.searchsorted(record.step.values, _rank_claims.EARLY * record.step.values[-1]))
+    words = []
+    for product, name in _rank_claims.NAMES.items():
+        r = record.sel(product=product)
+        times = _rank_claims.networks(_rank_claims.ratio(r["rank"], early)).value
+        words.append(f"{times:.2f}-fold in {name}")
+    return " and ".join(words)
+
+
+def below(record: xarray.Dataset) -> str:
+    """How far the ranks reached lie below those of random walks, in words."""
+    last = record.isel(step=-1)
+    times = (last.random_rank / last["rank"]).median(("member", "layer", "head"))
+    return " and ".join(f"{float(times.sel(product=p)):.1f}" for p in _rank_claims.NAMES)
+
+
+def ranks(study: Any, record: xarray.Dataset, lead: str, columns: int = 3) -> Figure:
     """A panel for every layer, as in figures 12, 15 and 20."""
+    title = (
+        f"{lead}: since early in the training the rank of what heads gain changed {growth(record)}; "
+        f"it ends {below(record)} times below random walks"
+    )
     layers_ = record.layer.values
     columns = min(columns, len(layers_)) if len(layers_) != 4 else 4
     fig, axes = figure.sheet(-(-len(layers_) // columns), columns, width=2.7, height=2.5, sharey=True)
@@ -105,8 +139,13 @@ def ranks(study: Any, record: xarray.Dataset, title: str, columns: int = 3) -> F
         ax.set_axis_off()
     for ax in axes[:, 1:].flat:
         ax.set_ylabel("")
-    fig.legend(*_legend(axes[0, 0]), loc="outside right upper", fontsize=7.5)
-    figure.finding(fig, title, study.note() + "; bands: standard deviation over heads; ▲: stages found")
+    fig.legend(*_legend(axes[0, 0]), loc="outside right center", fontsize=7.5)
+    _captions.finding(
+        fig,
+        title,
+        study.note()
+        + "; first network; bands: standard deviation over heads; ▲: rises found by the detector of stages",
+    )
     return fig
 
 
@@ -134,9 +173,10 @@ def pairs(study: Any, records: dict[str, xarray.Dataset]) -> Figure:
         ax.set_title(f"{name}, layer {middle} of {len(record.layer)}")
     for ax in axes.flat[len(records) :]:
         ax.set_axis_off()
-    fig.legend(*_legend(axes[0, 0]), loc="outside right upper", fontsize=7.5)
-    figure.finding(
-        fig, "The rank of what heads gain stays far below that of random walks",
-        study.note().replace("; GPT", ";\nGPT").replace("; scale", ";\nscale"),
+    fig.legend(*_legend(axes[0, 0]), loc="outside right center", fontsize=7.5)
+    words = "; ".join(f"{name}: {growth(record)}" for name, record in records.items())
+    _captions.finding(
+        fig, f"How the rank of what heads gain changed since early in the training: {words}",
+        study.note(),
     )  # fmt: skip
     return fig

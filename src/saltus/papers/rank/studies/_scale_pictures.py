@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from saltus._lazy import np
+from saltus.papers.rank.studies import _captions, _rank_claims
 from saltus.papers.rank.studies import _rank_pictures as ranks
 from saltus.report import figure
 
@@ -47,14 +48,15 @@ def final(study: RankByScale, record: xarray.Dataset) -> Figure:
         ax.set_title(f"layer {layer}")
     axes[0, 0].set_ylabel("stable rank after training")
     axes[0, 0].set_ylim(bottom=0)
-    fig.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside right upper", fontsize=7.5)
+    fig.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside right center", fontsize=7.5)
     taus = [float(trend(gained[:, k], study.scales).mean()) for k in (0, 1)]
     words = " and ".join(
-        f"{'falls' if t > 0 else 'rises'} for {name}" for t, name in zip(taus, ("KQ", "VO"), strict=True)
+        f"{'lower' if t > 0 else 'higher'} rank of {name} (τ = {t:+.2f})"
+        for t, name in zip(taus, _rank_claims.NAMES.values(), strict=True)
     )
-    figure.finding(
-        fig, f"With the scale of the initial values the rank {words}",
-        study.note() + "; τ: Kendall's, over heads; bars: standard deviation over heads",
+    _captions.finding(
+        fig, f"Smaller initial values: {words}; random changes lose rank as well",
+        study.note() + "; τ: Kendall's, over heads and seeds; bars: standard deviation over both",
     )  # fmt: skip
     return fig
 
@@ -81,8 +83,14 @@ def evolution(study: ValuesByScale, record: xarray.Dataset) -> Figure:
             else:
                 ax.set_xlabel("training step")
         axes[row, 0].set_ylabel(f"singular values of {ranks.WORDS[product]}")
-    figure.finding(
-        fig, "The singular values of what a head gains come one after another",
+    leads = study.leads(record)
+    high, low = (np.median(leads[k].reshape(2, -1), axis=1) for k in (0, -1))
+    words = ", ".join(
+        f"{name} {low[k]:.2f} at scale {study.scales[-1]:g} and {high[k]:.2f} at {study.scales[0]:g}"
+        for k, name in enumerate(_rank_claims.NAMES.values())
+    )
+    _captions.finding(
+        fig, f"The second singular value over the first, on average along the training: {words}",
         study.note() + f"; head {head + 1} of layer {second}, its {record.sizes['order']} largest values",
     )  # fmt: skip
     return fig

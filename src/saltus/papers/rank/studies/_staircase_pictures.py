@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from saltus._lazy import np
-from saltus.papers.rank.studies import _toys
+from saltus.papers.rank.studies import _captions, _toys
 from saltus.report import figure
 
 if TYPE_CHECKING:
@@ -57,9 +57,9 @@ def staircase(study: StaircaseOverTraining, record: xarray.Dataset, law: xarray.
     axes[0, 2].xaxis.set_minor_formatter("")
     axes[0, 2].legend(loc="lower right")
     good = _share(_toys.late(record.half_rise, law.due, counts) < 0.01)
-    figure.finding(
+    _captions.finding(
         fig,
-        f"From α = 10^-{study.power:g} training climbs Algorithm 1's staircase; {good:.0%} of the stages "
+        f"From α = $10^{{-{study.power:g}}}$ training climbs Algorithm 1's staircase; {good:.0%} of stages "
         f"come "
         "within 1% of when they are due",
         study.note() + f"; exact flow; {int(counts.sum())} stages to {study.learnt:.0%} of the loss",

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from saltus._lazy import np
 from saltus.core.errors import BadInput
 from saltus.core.settings import setting
 from saltus.papers.rank.studies._training import Trained
@@ -17,8 +18,9 @@ __all__ = ["Text"]
 TEXTS = ("plays", "shakespeare", "sotu", "wikitext-103")
 SAMPLE = 20_000_000  # characters that pairs are learnt from
 GPT2 = dict(
-    depth=12, heads=12, width=768, head=64, context=256, batch=16, seeds=1, lr=3e-4, epochs=3, warm=0.0
-)
+    depth=12, heads=12, width=768, head=64, context=256, batch=16, seeds=1, lr=3e-4, epochs=3, warm=0.0,
+    points=None,
+)  # fmt: skip
 SCALES: dict[str, dict[str, dict[str, Any]]] = {
     "scale": {
         "small": {},
@@ -42,10 +44,11 @@ class Text(Trained):
     context: int = setting(32, "tokens of a window", low=2)
     heads: int = setting(4, "heads of each layer", low=1)
     lr: float = setting(2e-3, "largest learning rate", above=0)
-    batch: int = setting(32, "windows a step", low=1)
+    points: int | None = setting(5000, "windows learnt, drawn once from the text; none for all", low=1)
+    batch: int = setting(16, "windows a step", low=1)
     epochs: int = setting(1, "passes over the text", low=1)
     warm: float = setting(0.1, "epochs of warm-up", low=0)
-    seeds: int = setting(2, "networks trained", low=1)
+    seeds: int = setting(6, "networks trained", low=1)
 
     kind: ClassVar[str] = "text"
     presets: ClassVar[dict[str, Any]] = SCALES
@@ -69,6 +72,9 @@ class Text(Trained):
         else:
             code = tokens.Characters.of(whole)
         train, test = network.tokens(code.encode(whole), self.context)
+        if self.points is not None and self.points < len(train):
+            drawn = np.sort(np.random.default_rng(self.base).permutation(len(train))[: self.points])
+            train = replace(train, x=train.x[drawn], y=train.y[drawn])
         if self.batch > len(train):
             raise BadInput(f"batch must be at most the number of windows, {len(train)}, not {self.batch}")
         return train, test
@@ -98,6 +104,8 @@ class Text(Trained):
             "the paper's scale" if self.scale == "paper" else f"scale {self.scale}, smaller than the paper's"
         )
         kinds = f"{self.tokens:,} tokens" if self.tokens else "characters"
+        if self.points is not None:
+            kinds += f", {self.points:,} windows"
         return (
             f"{words}: GPT on {self.data} ({kinds}, windows of {self.context}), {self.size()}; adam, "
             f"lr {self.lr:g}, batch {self.batch}, {self.epochs} epoch{'s' if self.epochs > 1 else ''}"

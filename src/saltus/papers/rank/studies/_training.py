@@ -33,9 +33,9 @@ class Trained:
     heads: int = setting(8, "heads of each layer", low=1)
     width: int = setting(64, "numbers of a token", low=4)
     head: int = setting(16, "width of a head", low=1)
-    batch: int = setting(128, "points a step", low=1)
-    seeds: int = setting(2, "networks trained", low=1)
-    looks: int = setting(56, "steps looked at, evenly in the logarithm", low=32)
+    batch: int = setting(64, "points a step", low=1)
+    seeds: int = setting(6, "networks trained", low=1)
+    looks: int = setting(48, "steps looked at, evenly in the logarithm", low=32)
     compute: str = setting("float32", "numbers to compute with", choices=("float32", "bfloat16"))
     base: int = setting(0, "key that all seeds share", low=0, high=2**32 - 1)
 

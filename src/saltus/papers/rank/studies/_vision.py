@@ -49,8 +49,8 @@ class Vision(Trained):
     mlp: int = setting(64, "hidden units of a feed-forward layer", low=1)
     rule: str = setting("adam", "the update rule", choices=("adam", "sgd"))
     lr: float = setting(1e-3, "largest learning rate", above=0)
-    epochs: int = setting(40, "passes over the images", low=1)
-    warm: int = setting(2, "epochs of warm-up", low=0)
+    epochs: int = setting(20, "passes over the images", low=1)
+    warm: int = setting(1, "epochs of warm-up", low=0)
     decay: bool = setting(True, "whether the rate then falls along a cosine")
 
     kind: ClassVar[str] = "vision"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 from saltus._lazy import jax, jnp, np
@@ -47,28 +48,32 @@ def walk(start: Any, moved: Any, seed: int) -> dict[str, Any]:
     **Returns:** `rank` [look, product, layer, head]: stable ranks (nan where nothing moved); `spectrum`
     [product, layer, head, k]: normalised singular values at the last look.
     """
-    from saltus.probe import product_spectrum
-
-    @jax.jit
-    def one(W: Any, key: Any, step: Any, size: Any) -> Any:
-        W = W + step[..., None, None] * jax.random.normal(key, W.shape, jnp.float32)
-        E = size[..., None, None] * W / jnp.maximum(sizes(W), 1e-30)[..., None, None]
-        now, began = start + E, start
-        left, right = (x[0::2] for x in (now, began)), (x[1::2] for x in (now, began))
-        (A, A0), (B, B0) = left, right
-        values = product_spectrum(A, B, A0, B0)
-        return W, values
-
+    one = _stepper()
     start = jnp.asarray(start, jnp.float32)
     W, key = jnp.zeros_like(start), jax.random.key(seed)
     ranks, last, before = [], None, np.zeros(moved.shape[1:])
     for k, size in enumerate(np.asarray(moved, np.float64)):
         step = np.sqrt(np.maximum(size**2 - before**2, 0.0))
-        W, values = one(W, jax.random.fold_in(key, k), jnp.asarray(step), jnp.asarray(size))
+        W, values = one(start, W, jax.random.fold_in(key, k), jnp.asarray(step), jnp.asarray(size))
         last = np.asarray(values, np.float64)
         ranks.append(stable_rank(last))
         before = np.maximum(size, before)
     return {"rank": np.stack(ranks), "spectrum": normalised(last)}
+
+
+@lru_cache
+def _stepper() -> Any:
+    """One step of a walk, compiled once for all networks of a shape."""
+    from saltus.probe import product_spectrum
+
+    @jax.jit
+    def one(start: Any, W: Any, key: Any, step: Any, size: Any) -> Any:
+        W = W + step[..., None, None] * jax.random.normal(key, W.shape, jnp.float32)
+        E = size[..., None, None] * W / jnp.maximum(sizes(W), 1e-30)[..., None, None]
+        now = start + E
+        return W, product_spectrum(now[0::2], now[1::2], start[0::2], start[1::2])
+
+    return one
 
 
 def tiny(start: Any, seed: int) -> Any:

@@ -45,6 +45,7 @@ class Evolution(Toys):
         high=3000,
     )
     block: ClassVar[str] = "all"
+    verdicts: ClassVar[dict[str, str]] = {}  # why a claim is documented as not holding, by its id
 
     def check(self) -> None:
         if len(self.powers) < 3 or list(self.powers) != sorted(set(self.powers)):
@@ -149,6 +150,7 @@ class Evolution(Toys):
             stats.median(quick),
             0.25,
             control=(f"α = 10^-{first:g}", stats.median(slow)),
+            **self.documented("plateaus"),
         )
         apart = _toys.early(small, small.at_rise, last, stages, SHARP)
         yield claim.above(
@@ -181,6 +183,7 @@ class Evolution(Toys):
             stats.share(order[-1]),
             0.9,
             control=(f"α = 10^-{first:g}", stats.share(order[0])),
+            **self.documented("order"),
         )
         yield claim.below(
             "times",
@@ -189,6 +192,9 @@ class Evolution(Toys):
             0.001,
             control=("T_k alone", stats.median(_toys.late(small.half_rise, record["T"], stages))),
         )
+
+    def documented(self, id: str) -> dict[str, Any]:
+        return dict(expected=False, because=self.verdicts[id]) if id in self.verdicts else {}
 
     def words(self) -> str:
         return {"all": "products", "KQ": "entries of $w_K w_Q$", "VO": "entries of $w_V w_O$"}[self.block]
@@ -207,8 +213,12 @@ COST = "half a minute on two cores; --scale paper: minutes"
 @study("rank/fig2", cites="boixadsera2023rank", figure="2", cost=COST, checks=CHECKS)
 @dataclass(frozen=True)
 class LossAndEntries(Evolution):
-    """As the start shrinks, loss and products converge to Algorithm 1's stages, later by C_k /
-    log(1/alpha)."""
+    """As the start shrinks, loss and products come closer to Algorithm 1's stages, each late by C_k / L."""
+
+    verdicts: ClassVar[dict[str, str]] = {
+        "order": "some pairs still come in the other order: their teachers need smaller starts (L_min of "
+        "rank/assumptions), and with them the interval is not clear of the threshold"
+    }
 
 
 @study("rank/fig8", cites="boixadsera2023rank", figure="8", cost=COST, checks=CHECKS)
@@ -225,3 +235,7 @@ class ValueOutputEntries(Evolution):
     """The entries of w_V w_O switch on one at a time, the very first coordinate among them."""
 
     block: ClassVar[str] = "VO"
+    verdicts: ClassVar[dict[str, str]] = {
+        "plateaus": "stages that follow closely on another rise for much of their short wait: the median is "
+        "lower than the threshold, its interval just not"
+    }

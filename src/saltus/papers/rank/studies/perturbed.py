@@ -33,6 +33,10 @@ WHY = (
     "are then on "
     "another hyperbola"
 )
+FEW = (
+    "nearly all are back, and a few not yet: with as many pushes as this the interval reaches just below "
+    "the threshold"
+)
 RANDOM = (
     "pushed at a random time, products come back (control: dormant coordinates pushed as well)",
     "pushed in the middle of a transition, they come back too (control: the same)",
@@ -189,6 +193,8 @@ class Perturbed(Toys):
                 seen,
                 0.9,
                 control=("all coordinates pushed, dormant ones too", control),
+                expected=False,
+                because=FEW,
             )
             seen, control = pair(back, "transition")
             yield claim.above(
@@ -235,13 +241,13 @@ COST = "under a minute on two cores; --scale paper: minutes"
 @study("rank/fig3", cites="boixadsera2023rank", figure="3", cost=COST, checks=RANDOM + NEW)
 @dataclass(frozen=True)
 class Assumptions44And45(Perturbed):
-    """Pushed off a plateau or at the start of a transition, products come back; the weights cannot."""
+    """Pushed off a plateau or at the start of a transition, nearly all products come back; weights cannot."""
 
 
 @study("rank/fig10", cites="boixadsera2023rank", figure="10", cost=COST, checks=RANDOM)
 @dataclass(frozen=True)
 class RandomTimes(Perturbed):
-    """Pushed at random times, products come back to their path, unless dormant coordinates are pushed too."""
+    """Pushed at random times, nearly all products come back, unless dormant coordinates are pushed too."""
 
     kinds: ClassVar[tuple[str, ...]] = ("random", "transition")
 
