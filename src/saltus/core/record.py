@@ -86,6 +86,11 @@ def tidy(data: xarray.Dataset) -> xarray.Dataset:
             raise BadInput(f"a record cannot hold the dates in {name!r}; store them as numbers")
         if variable.dtype.kind in "OTU":
             out[name] = (variable.dims, _plain(variable.values), variable.attrs)
+        lost = np.isnan(variable.values) if variable.dtype.kind == "f" else np.zeros(1, bool)
+        if lost.any():
+            # There are many NaN. A chunk of nothing else is not stored, and comes back as the plain one.
+            plain = np.where(lost, variable.dtype.type(np.nan), variable.values)
+            out[name] = (variable.dims, plain, variable.attrs)
     return out
 
 

@@ -112,9 +112,8 @@ def rows(study: Any, record: xarray.Dataset) -> Figure:
         axes[i, 0].set_ylabel(ROWS[name], rotation=0, ha="right", va="center", fontsize=8)
     for k in range(count):
         axes[0, k].set_title(f"{int(record.digit[k])}", loc="center")
-    scale = "each point's two patches, gradients and what was taken away have a scale of their own; the "
-    "third and "
-    scale += "fourth row one for both"
+    scale = "each point's two patches, gradients and what was taken away have a scale of their own; denoised "
+    scale += "points and x_t/α share one"
     figure.finding(fig, _rows_finding(study, record), f"{note(study, record)}\n{scale}")
     return fig
 
@@ -145,7 +144,7 @@ def _side_by_side(patches: Any, side: int, name: str, noisy: float) -> Any:
 def _rows_finding(study: Any, record: xarray.Dataset) -> str:
     gains = [100 * float(record[f"gain_{n}"].mean()) for n in ("test_signal", "noise", "test_noise")]
     words = "Of the error the denoiser takes {:.1f}% from test pictures, {:.1f}% from training noise, "
-    "{:.1f}% from "
+    words += "{:.1f}% from "
     words = words.format(*gains) + "new noise"
     if not study.gradients:
         return words
