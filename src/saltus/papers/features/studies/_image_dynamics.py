@@ -81,7 +81,7 @@ class Dynamics(NoisyPictures):
             control=("from half of the fall on", stats.median(self.drift(record, late=False))),
         )
 
-    def stationary(self, record: xarray.Dataset) -> Claim:
+    def stationary(self, record: xarray.Dataset, **how: Any) -> Claim:
         top = record.slope.values.max(1)
         return claim.below(
             "stationary",
@@ -90,6 +90,7 @@ class Dynamics(NoisyPictures):
             stats.median(record.end_slope.values / top),
             1e-4,
             control=("where the steps end", stats.median(record.slope.values[:, -1] / top)),
+            **how,
         )
 
     def not_zero(self, record: xarray.Dataset) -> Claim:

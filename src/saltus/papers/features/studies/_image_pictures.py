@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     import xarray
     from matplotlib.figure import Figure
 
-__all__ = ["accuracies", "dynamics", "note", "of_set", "rows"]
+__all__ = ["accuracies", "dynamics", "film", "note", "of_set", "rows"]
 
 SIGNAL, NOISE = figure.COLOURS[0], figure.COLOURS[1]
 
@@ -168,4 +168,49 @@ def accuracies(study: Any, record: xarray.Dataset) -> Figure:
     axes[0, 1].legend(loc="lower right")
     text = f"Test accuracy {ends[0]:.3f} where noise was learnt, {ends[1]:.3f} where the signal was"
     figure.finding(fig, text, note(study, record).replace(f"SNR {study.snr:g}", "both SNR"))
+    return fig
+
+
+FILM = {
+    "denoiser_points": "denoiser\npoints at",
+    "removed": "takes away",
+    "classifier_points": "classifier\npoints at",
+    "gradient": "its gradient",
+}
+
+
+def film(study: Any, record: xarray.Dataset) -> Figure:
+    """Strips of frames: pictures' part and noise's part of what the networks point at, and of one point."""
+    count, order = record.sizes["frame"], [(snr, name) for snr in record.snr.values for name in FILM]
+    fig, axes = figure.sheet(len(order), count, width=1.12, height=0.72)
+    for i, (snr, name) in enumerate(order):
+        strip = record[name].sel(snr=snr).values.astype(float)
+        scale = float(np.quantile(abs(strip[-1]), 0.995))
+        own = "denoiser" if name in ("denoiser_points", "removed") else "classifier"
+        clock = record[f"{own}_frame"].sel(snr=snr).values
+        for k in range(count):
+            parts = [np.clip(p.reshape(study.side, study.side) / scale, -1, 1) for p in strip[k]]
+            picture = np.concatenate([parts[0], np.full((study.side, 2), np.nan), parts[1]], 1)
+            axes[i, k].imshow(picture, cmap="PuOr", vmin=-1, vmax=1, aspect="equal")
+            _bare(axes[i, k])
+            if name in ("denoiser_points", "classifier_points"):
+                when = clock[k] * study.d / study.eta if own == "denoiser" else clock[k]
+                axes[i, k].set_title(f"{when:,.0f}", loc="center", fontsize=7, pad=2)
+        told = f"SNR {snr:g}\n{FILM[name]}" if i % len(FILM) == 0 else FILM[name]
+        axes[i, 0].set_ylabel(told, rotation=0, ha="right", va="center", fontsize=7.5)
+    share = {
+        (task, float(snr)): record[f"{task}_share"].sel(snr=snr).median("seed").values
+        for task in ("denoiser", "classifier")
+        for snr in record.snr.values
+    }
+    both = []
+    for level in map(float, record.snr.values):
+        mine, other = (share[task, level] for task in ("denoiser", "classifier"))
+        line = f"SNR {level:g}: denoiser {mine[0]:.0%} pictures, {mine[1]:.0%} noise"
+        both.append(f"{line}; classifier {other[0]:.0%}, {other[1]:.0%}")
+    text = "The denoiser comes to point at pictures and noise, the classifier at one of them\n"
+    words = note(study, record).replace(f"SNR {study.snr:g}", "both SNR")
+    words = words.replace("bands hold 80% of them", "the first shown")
+    words += "\nabove each frame the step; in each picture's part | noise's part; every row has one scale"
+    figure.finding(fig, text + "; ".join(both), words)
     return fig

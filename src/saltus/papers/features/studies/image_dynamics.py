@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from saltus.core import claim, stats
 from saltus.core.settings import setting
@@ -81,7 +81,12 @@ class HighNoise(Dynamics):
     def claims(self, record: xarray.Dataset, law: None) -> Iterator[Claim]:
         yield self.classifier_converges(record)
         yield self.denoiser_converges(record)
-        yield self.stationary(record)
+        yield self.stationary(
+            record,
+            expected=False,
+            because="in some runs a single neuron takes over; there the loss is stiff and the descent is "
+            "cut off before it rests",
+        )
         yield self.not_zero(record)
         ratio = self.classifier_log_ratio(record)
         yield claim.above(
@@ -100,7 +105,13 @@ class HighNoise(Dynamics):
             control=("in the first step", stats.median(self.classifier_log_ratio(record, 1)
                                                        - self.classifier_log_ratio(record, 0))),
         )  # fmt: skip
-        yield from self.closer_to_balance(record)
+        yield from self.closer_to_balance(
+            record,
+            expected=False,
+            because="the classifier's own ratio is within a factor of four of balance here, so that a nat "
+            "nearer "
+            "is nearly all there is to gain; with eight runs the interval reaches past it",
+        )
         yield self.same_order(record)
 
 
@@ -144,6 +155,17 @@ class LateHigh(Late):
     """
 
     snr: float = setting(0.5, "factor on the pictures, the paper's SNR with a tilde", above=0)
+
+    def claims(self, record: xarray.Dataset, law: None) -> Iterator[Claim]:
+        how: Any = dict(
+            expected=False,
+            because="more diffusion noise makes the features less balanced, as features/time finds in the "
+            "synthetic setting: at high SNR the picture is ahead, and by more than in the classifier",
+        )
+        yield self.denoiser_converges(record)
+        yield self.stationary(record)
+        yield from self.closer_to_balance(record, **how)
+        yield self.same_order(record, **how)
 
 
 @study(
