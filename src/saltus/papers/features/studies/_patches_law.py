@@ -6,6 +6,7 @@ from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
 
 from saltus._lazy import np, xr
+from saltus.papers.features.studies._patches import GROUPS
 
 if TYPE_CHECKING:
     import xarray
@@ -62,7 +63,12 @@ def law(study: Patches) -> xarray.Dataset:
             "many_rest": ("count", [a[0] / a[-1] for a in many]),
             "many_early": ((), chi / 2),
         },
-        coords={"strength": strength, "fine": fine, "count": list(study.counts)},
+        coords={
+            "strength": strength,
+            "fine": fine,
+            "count": list(study.counts),
+            "group": list(GROUPS),
+        },  # fmt: skip
     )
     for name, words in (
         ("rest", "product at the stationary point over the common feature's"),

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     "features/patches",
     cites="han2025feature",
     figure="Section 6",
-    cost="3 min on two cores",
+    cost="4 min on two cores",
     checks=(
         "early a denoiser's products go with frequency times squared length, whatever the number of patches",
         "rare and weak features of the same frequency times squared length are learnt alike",
