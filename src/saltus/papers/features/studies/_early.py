@@ -132,7 +132,8 @@ def onset(study: Early, name: str, value: float) -> xarray.Dataset:
 
 def powers(x: Any, y: Any) -> Any:
     """The power of x that y [x, seed] goes with, for each seed."""
-    return np.asarray([linear_fit(np.log(x), np.log(col))[0] for col in np.asarray(y).T])
+    with np.errstate(invalid="ignore", divide="ignore"):  # a product below 0 has no power
+        return np.asarray([linear_fit(np.log(x), np.log(col))[0] for col in np.asarray(y).T])
 
 
 def claims(study: Early, record: xarray.Dataset, law: xarray.Dataset) -> Iterator[Claim]:

@@ -68,7 +68,7 @@ def law(study: Patches) -> xarray.Dataset:
             "fine": fine,
             "count": list(study.counts),
             "group": list(GROUPS),
-        },  # fmt: skip
+        },
     )
     for name, words in (
         ("rest", "product at the stationary point over the common feature's"),
