@@ -63,7 +63,7 @@ def dynamics(study: Any, record: xarray.Dataset) -> Figure:
         f"(c) denoiser: ratio {_ratio(record.signal, record.noise):.2g}, at rest "
         f"{float(np.median(record.end_signal / record.end_noise)):.2g} (◆)"
     )
-    axes[0, 3].legend(loc="lower right")
+    axes[0, 3].legend(loc="best")
     low, high = (f([ax.get_ylim()[i] for ax in (axes[0, 2], axes[0, 3])]) for i, f in ((0, min), (1, max)))
     for ax in (axes[0, 2], axes[0, 3]):
         ax.set_ylim(low, high)
@@ -143,13 +143,15 @@ def _side_by_side(patches: Any, side: int, name: str, noisy: float) -> Any:
 
 def _rows_finding(study: Any, record: xarray.Dataset) -> str:
     gains = [100 * float(record[f"gain_{n}"].mean()) for n in ("test_signal", "noise", "test_noise")]
-    words = "Of the error the denoiser takes {:.1f}% from test pictures, {:.1f}% from training noise, "
-    words += "{:.1f}% from "
+    words = "Of the error the denoiser takes {:.2g}% from test pictures, {:.2g}% from training noise, "
+    words += "{:.2g}% from "
     words = words.format(*gains) + "new noise"
     if not study.gradients:
         return words
     own, start = (100 * float(np.median(study.share(record, n))) for n in ("odds_test", "odds_test_start"))
-    return f"{own:.3g}% of the gradient lie in the noise patch, {start:.3g}% before training\n{words}"
+    return (
+        f"{own:.3g}% of the gradient's energy lies in the noise patch, {start:.3g}% before training\n{words}"
+    )
 
 
 def accuracies(study: Any, record: xarray.Dataset) -> Figure:
