@@ -27,12 +27,14 @@ def patches(study: Patches, record: xarray.Dataset, law: xarray.Dataset) -> Figu
     axes[0, 0].plot([], [], color=MUTED, linestyle=(0, (4, 2)), linewidth=1.1, label="theory: at rest")
     axes[0, 0].set(xlabel="training time over that of the blow-up", ylabel="denoiser: mean product")
     axes[0, 0].set_title(f"The denoiser learns all (strength {s:.2g})")
-    axes[0, 0].legend(fontsize=7, loc=(0.02, 0.42))
+    axes[0, 0].set_ylim(-0.05, 1.5)
+    axes[0, 0].legend(fontsize=7, loc="upper left", ncols=2)
     _time(axes[0, 1], here, "class_path", "k")
     axes[0, 1].set(yscale="log", xlim=(0, 40), xlabel="steps × the common feature's growth in one",
                    ylabel="classifier: largest product")  # fmt: skip
     axes[0, 1].set_title("The classifier learns the common one")
-    axes[0, 1].legend(fontsize=7, loc=(0.72, 0.56))
+    axes[0, 1].set_ylim(0.01, 80)
+    axes[0, 1].legend(fontsize=7, loc="upper right", ncols=2)
     _ratios(axes[0, 2], record, law)
     _seen(axes[1, 0], record)
     _told(axes[1, 1], record)
@@ -87,7 +89,7 @@ def _seen(ax: Axes, record: xarray.Dataset) -> None:
     ax.axhline(0, color=MUTED, linewidth=0.6)
     ax.set(xscale="log", xlabel="strength of rare and weak", ylabel="error taken away, %")
     ax.set_title("What the denoiser takes away of the error")
-    ax.legend(fontsize=7, loc=(0.6, 0.22))
+    ax.legend(fontsize=7, loc=(0.6, 0.27))
 
 
 def _told(ax: Axes, record: xarray.Dataset) -> None:
