@@ -217,16 +217,24 @@ def inside(study: Stationary, chi: float) -> xarray.Dataset:
     return xr.Dataset({**data, "inside_margin": ((), margin)})
 
 
+def _followed_down(chi: Any, m: int, alpha: float, beta: float) -> Any:
+    """The symmetric points of one branch: each solved for from its neighbour at the next larger n SNR^2."""
+    from saltus.papers.features.law import stationary
+
+    first = stationary.symmetric(chi, m, alpha, beta)
+    found = np.column_stack([first.a, first.phi])
+    return stationary.symmetric(chi, m, alpha, beta, start=np.concatenate([found[1:], found[-1:]]))
+
+
 def law(study: Stationary) -> xarray.Dataset:
     """The symmetric stationary point: along the paper's line, and with |mu| = 1 for many m."""
-    from saltus.papers.features.law import stationary
     from saltus.papers.features.studies import _theory
 
     alpha, beta = study.noise()
     chi = np.geomspace(1e-3, 1e4, 141)
     line = _theory.symmetric(study, chi, np.asarray([study.mu_of(x) for x in chi]))
     widths = sorted({1, 2, 4, 20, 100} | set(study.neurons))
-    points = [stationary.symmetric(chi, m, alpha, beta) for m in widths]
+    points = [_followed_down(chi, m, alpha, beta) for m in widths]
     curves = {"line": line.a[:, 0] / line.a[:, 1], "unit": np.stack([p.a[:, 0] / p.a[:, 1] for p in points])}
     data = xr.Dataset(
         {
