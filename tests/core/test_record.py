@@ -37,7 +37,7 @@ def test_any_array_comes_back_bit_for_bit(
     dims = tuple(f"d{i}" for i in range(values.ndim))
     made = record.tidy(xr.Dataset({"a": (dims, values)}))
     assert (made.a.values == values).all() or values.dtype.kind == "f"
-    values = values if values.dtype.kind not in "Uf" else made.a.values
+    values = values if values.dtype.kind not in "Uf" else record.one_nan(made).a.values
     record.write(folder / "one", made, PART)
     held = record.read(folder / "one").data
     assert held.a.dtype == values.dtype
