@@ -173,6 +173,7 @@ def accuracies(study: Any, record: xarray.Dataset) -> Figure:
     return fig
 
 
+SHOWN = {"denoiser": (0, 1, 2, 4, 8), "classifier": (0, 4, 5, 6, 8)}  # frames in which most happens
 FILM = {
     "denoiser_points": "denoiser\npoints at",
     "removed": "takes away",
@@ -183,20 +184,22 @@ FILM = {
 
 def film(study: Any, record: xarray.Dataset) -> Figure:
     """Strips of frames: pictures' part and noise's part of what the networks point at, and of one point."""
-    count, order = record.sizes["frame"], [(snr, name) for snr in record.snr.values for name in FILM]
-    fig, axes = figure.sheet(len(order), count, width=1.12, height=0.72)
+    order = [(snr, name) for snr in record.snr.values for name in FILM]
+    count = record.sizes["frame"]
+    shown = {task: [k for k in frames if k < count] for task, frames in SHOWN.items()}
+    fig, axes = figure.sheet(len(order), min(map(len, shown.values())), width=1.3, height=0.66)
     for i, (snr, name) in enumerate(order):
         strip = record[name].sel(snr=snr).values.astype(float)
         scale = float(np.quantile(abs(strip[-1]), 0.995))
         own = "denoiser" if name in ("denoiser_points", "removed") else "classifier"
         clock = record[f"{own}_frame"].sel(snr=snr).values
-        for k in range(count):
-            parts = [np.clip(p.reshape(study.side, study.side) / scale, -1, 1) for p in strip[k]]
+        for k, frame in enumerate(shown[own][: axes.shape[1]]):
+            parts = [np.clip(p.reshape(study.side, study.side) / scale, -1, 1) for p in strip[frame]]
             picture = np.concatenate([parts[0], np.full((study.side, 2), np.nan), parts[1]], 1)
             axes[i, k].imshow(picture, cmap="PuOr", vmin=-1, vmax=1, aspect="equal")
             _bare(axes[i, k])
             if name in ("denoiser_points", "classifier_points"):
-                when = clock[k] * study.d / study.eta if own == "denoiser" else clock[k]
+                when = clock[frame] * study.d / study.eta if own == "denoiser" else clock[frame]
                 axes[i, k].set_title(f"{when:,.0f}", loc="center", fontsize=7, pad=2)
         told = f"SNR {snr:g}\n{FILM[name]}" if i % len(FILM) == 0 else FILM[name]
         axes[i, 0].set_ylabel(told, rotation=0, ha="right", va="center", fontsize=7.5)
