@@ -217,5 +217,5 @@ def film(study: Any, record: xarray.Dataset) -> Figure:
     words = note(study, record).replace(f"SNR {study.snr:g}", "both SNR")
     words = words.replace("bands hold 80% of them", "the first shown")
     words += "\nabove each frame the step; in each picture's part | noise's part; every row has one scale"
-    figure.finding(fig, text + "; ".join(both), words)
+    figure.finding(fig, text + "\n".join(both), words)
     return fig
