@@ -89,9 +89,23 @@ def tidy(data: xarray.Dataset) -> xarray.Dataset:
     return out
 
 
+def one_nan(data: xarray.Dataset) -> xarray.Dataset:
+    """The dataset with a single kind of NaN, of which there are many.
+
+    A chunk of nothing but NaN is not stored and comes back as the plain one, whatever sign 0/0 gave it.
+    """
+    out = data.copy()
+    for name, variable in data.variables.items():
+        lost = np.isnan(variable.values) if variable.dtype.kind == "f" else np.zeros(1, bool)
+        if lost.any():
+            plain = np.where(lost, variable.dtype.type(np.nan), variable.values)
+            out[name] = (variable.dims, plain, variable.attrs)
+    return out
+
+
 def write_data(data: xarray.Dataset, path: Path) -> None:
     # Zarr's format 2 has a stable specification for text; format 3 does not yet.
-    tidy(data).to_zarr(path, mode="w", zarr_format=2, consolidated=False)
+    one_nan(tidy(data)).to_zarr(path, mode="w", zarr_format=2, consolidated=False)
 
 
 def read_data(path: Path) -> xarray.Dataset:
@@ -106,7 +120,7 @@ def write(path: Path, data: xarray.Dataset, manifest: dict[str, Any]) -> None:
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
         **manifest,
-        "digest": digest(tidy(data)),
+        "digest": digest(one_nan(tidy(data))),
     }
 
     def fill(folder: Path) -> None:

@@ -24,12 +24,10 @@ def trained(steps: int, sigma0: float = 1e-3) -> tuple[world.Sample, np.ndarray,
 
 
 def test_the_early_law_is_the_training_of_tiny_weights() -> None:
-    sample, W0, path = trained(12, 1e-6)
+    sample, W0, path = trained(12, 1e-10)
     for k in (1, 5, 12):
         said = classifier.early(W0, sample.X, sample.members, sample.labels, 0.1, k)
-        np.testing.assert_allclose(
-            sample.X @ np.swapaxes(path[k], -1, -2), np.swapaxes(said, 0, 0), rtol=1e-7, atol=1e-12
-        )
+        np.testing.assert_allclose(sample.X @ np.swapaxes(path[k], -1, -2), said, rtol=1e-7, atol=1e-17)
 
 
 def test_rates() -> None:

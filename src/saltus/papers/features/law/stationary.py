@@ -20,6 +20,7 @@ __all__ = ["Point", "identity", "kkt", "pull", "reduced", "solve", "symmetric", 
 
 Array = Any
 STEPS = 200
+ROUNDING = 1e-15  # slopes below this share of curvature times size are rounding
 
 
 class Point(NamedTuple):
@@ -73,6 +74,9 @@ def _descend(z: Any, omega: Any, H: Any, m: int, alpha: Any, beta: Any, c: Any) 
     free = z.shape[-1] - (m == 1)  # where m = 1 there is no phi
     for _ in range(STEPS):
         here, g, bend = (np.asarray(v) for v in derive(z, omega, H, alpha, beta, c))
+        small = np.abs(bend).max((1, 2)) * np.linalg.norm(z, axis=-1)
+        if (np.linalg.norm(g, axis=-1) <= ROUNDING * small).all():
+            break
         rates, axes = np.linalg.eigh(bend[:, :free, :free])
         size = np.maximum(np.abs(rates), 1e-12 * np.abs(rates).max(-1, keepdims=True) + 1e-300)
         move = np.zeros_like(z)

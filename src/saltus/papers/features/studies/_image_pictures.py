@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     import xarray
     from matplotlib.figure import Figure
 
-__all__ = ["accuracies", "dynamics", "note", "of_set", "rows"]
+__all__ = ["accuracies", "dynamics", "film", "note", "of_set", "rows"]
 
 SIGNAL, NOISE = figure.COLOURS[0], figure.COLOURS[1]
 
@@ -63,7 +63,7 @@ def dynamics(study: Any, record: xarray.Dataset) -> Figure:
         f"(c) denoiser: ratio {_ratio(record.signal, record.noise):.2g}, at rest "
         f"{float(np.median(record.end_signal / record.end_noise)):.2g} (◆)"
     )
-    axes[0, 3].legend(loc="lower right")
+    axes[0, 3].legend(loc="best")
     low, high = (f([ax.get_ylim()[i] for ax in (axes[0, 2], axes[0, 3])]) for i, f in ((0, min), (1, max)))
     for ax in (axes[0, 2], axes[0, 3]):
         ax.set_ylim(low, high)
@@ -112,9 +112,8 @@ def rows(study: Any, record: xarray.Dataset) -> Figure:
         axes[i, 0].set_ylabel(ROWS[name], rotation=0, ha="right", va="center", fontsize=8)
     for k in range(count):
         axes[0, k].set_title(f"{int(record.digit[k])}", loc="center")
-    scale = "each point's two patches, gradients and what was taken away have a scale of their own; the "
-    "third and "
-    scale += "fourth row one for both"
+    scale = "each point's two patches, gradients and what was taken away have a scale of their own; denoised "
+    scale += "points and x_t/α share one"
     figure.finding(fig, _rows_finding(study, record), f"{note(study, record)}\n{scale}")
     return fig
 
@@ -144,13 +143,15 @@ def _side_by_side(patches: Any, side: int, name: str, noisy: float) -> Any:
 
 def _rows_finding(study: Any, record: xarray.Dataset) -> str:
     gains = [100 * float(record[f"gain_{n}"].mean()) for n in ("test_signal", "noise", "test_noise")]
-    words = "Of the error the denoiser takes {:.1f}% from test pictures, {:.1f}% from training noise, "
-    "{:.1f}% from "
+    words = "Of the error the denoiser takes {:.2g}% from test pictures, {:.2g}% from training noise, "
+    words += "{:.2g}% from "
     words = words.format(*gains) + "new noise"
     if not study.gradients:
         return words
     own, start = (100 * float(np.median(study.share(record, n))) for n in ("odds_test", "odds_test_start"))
-    return f"{own:.3g}% of the gradient lie in the noise patch, {start:.3g}% before training\n{words}"
+    return (
+        f"{own:.3g}% of the gradient's energy lies in the noise patch, {start:.3g}% before training\n{words}"
+    )
 
 
 def accuracies(study: Any, record: xarray.Dataset) -> Figure:
@@ -169,4 +170,52 @@ def accuracies(study: Any, record: xarray.Dataset) -> Figure:
     axes[0, 1].legend(loc="lower right")
     text = f"Test accuracy {ends[0]:.3f} where noise was learnt, {ends[1]:.3f} where the signal was"
     figure.finding(fig, text, note(study, record).replace(f"SNR {study.snr:g}", "both SNR"))
+    return fig
+
+
+SHOWN = {"denoiser": (0, 1, 2, 4, 8), "classifier": (0, 4, 5, 6, 8)}  # frames in which most happens
+FILM = {
+    "denoiser_points": "denoiser\npoints at",
+    "removed": "takes away",
+    "classifier_points": "classifier\npoints at",
+    "gradient": "its gradient",
+}
+
+
+def film(study: Any, record: xarray.Dataset) -> Figure:
+    """Strips of frames: pictures' part and noise's part of what the networks point at, and of one point."""
+    order = [(snr, name) for snr in record.snr.values for name in FILM]
+    count = record.sizes["frame"]
+    shown = {task: [k for k in frames if k < count] for task, frames in SHOWN.items()}
+    fig, axes = figure.sheet(len(order), min(map(len, shown.values())), width=1.3, height=0.66)
+    for i, (snr, name) in enumerate(order):
+        strip = record[name].sel(snr=snr).values.astype(float)
+        scale = float(np.quantile(abs(strip[-1]), 0.995))
+        own = "denoiser" if name in ("denoiser_points", "removed") else "classifier"
+        clock = record[f"{own}_frame"].sel(snr=snr).values
+        for k, frame in enumerate(shown[own][: axes.shape[1]]):
+            parts = [np.clip(p.reshape(study.side, study.side) / scale, -1, 1) for p in strip[frame]]
+            picture = np.concatenate([parts[0], np.full((study.side, 2), np.nan), parts[1]], 1)
+            axes[i, k].imshow(picture, cmap="PuOr", vmin=-1, vmax=1, aspect="equal")
+            _bare(axes[i, k])
+            if name in ("denoiser_points", "classifier_points"):
+                when = clock[frame] * study.d / study.eta if own == "denoiser" else clock[frame]
+                axes[i, k].set_title(f"{when:,.0f}", loc="center", fontsize=7, pad=2)
+        told = f"SNR {snr:g}\n{FILM[name]}" if i % len(FILM) == 0 else FILM[name]
+        axes[i, 0].set_ylabel(told, rotation=0, ha="right", va="center", fontsize=7.5)
+    share = {
+        (task, float(snr)): record[f"{task}_share"].sel(snr=snr).median("seed").values
+        for task in ("denoiser", "classifier")
+        for snr in record.snr.values
+    }
+    both = []
+    for level in map(float, record.snr.values):
+        mine, other = (share[task, level] for task in ("denoiser", "classifier"))
+        line = f"SNR {level:g}: denoiser {mine[0]:.0%} pictures, {mine[1]:.0%} noise"
+        both.append(f"{line}; classifier {other[0]:.0%}, {other[1]:.0%}")
+    text = "The denoiser comes to point at pictures and noise, the classifier at one of them\n"
+    words = note(study, record).replace(f"SNR {study.snr:g}", "both SNR")
+    words = words.replace("bands hold 80% of them", "the first shown")
+    words += "\nabove each frame the step; in each picture's part | noise's part; every row has one scale"
+    figure.finding(fig, text + "\n".join(both), words)
     return fig

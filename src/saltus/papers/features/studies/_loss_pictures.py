@@ -39,7 +39,7 @@ def losses(study: Figure5, record: xarray.Dataset, law: xarray.Dataset) -> Figur
             middle.set_xlabel("step, thousands")
             right.set_xlabel("step + 1")
         else:
-            middle.legend(loc="center right", fontsize=7)
+            middle.legend(loc=(0.3, 0.14), fontsize=7)
             right.legend(loc="lower left", fontsize=7)
     finding(
         fig,

@@ -168,6 +168,37 @@ def _ends(own: Stationary, mu: float, eta: float, steps: int) -> dict[str, Any]:
     }
 
 
+def _followed(own: Stationary, mu: float) -> dict[str, Any]:
+    """The same ratios where noises are so long that fixed steps would be tiny: descent whose step follows the
+    curvature to beyond the blow-up, and from there to rest."""
+    from saltus.papers.features.law import stage_one, stationary
+    from saltus.papers.features.training import paced, rest
+
+    alpha, beta = own.noise()
+    c = own.factor()
+    sample, start = own.draws(mu, "denoiser")
+    xbar = stage_one.mean_patch(sample.X, sample.omega)
+    last = float(stage_one.blow_up(start, xbar, 4 * alpha * beta * c).max())
+    how: dict[str, Any] = dict(alpha=alpha, beta=beta, prefactor=own.prefactor)
+    path = paced.descend_paced(
+        sample.X, sample.omega, start, times=np.linspace(0, 1.2 * last, 600), eta=1e-3 * last, **how
+    )["W"]
+    end = rest.come_to_rest(sample.X, sample.omega, path[:, -1], slope=1e-9, **how)["W"]
+    mean = np.einsum("std,spd->stp", path.mean(2), sample.X)
+    at_rest = np.einsum("sd,spd->sp", end.mean(1), sample.X)
+    solved = [
+        stationary.solve(omega, X @ X.T, own.m, alpha, beta, c=c).a
+        for X, omega in zip(sample.X, sample.omega, strict=True)
+    ]
+    top = np.maximum(mean[..., :2].mean(-1), mean[..., 2:].mean(-1))
+    when = np.argmax(top > 0.15 * np.abs(at_rest).max(-1)[:, None], axis=1)
+    early = mean[np.arange(own.seeds), when]
+    return {
+        name: np.asarray([_mean_ratio(a, 2) for a in values])
+        for name, values in (("ratio", at_rest), ("solved", solved), ("early", early))
+    }
+
+
 INSIDE = {"n": 3, "d": 10**12}
 
 
@@ -181,21 +212,29 @@ def inside(study: Stationary, chi: float) -> xarray.Dataset:
     items = conditions.check("both", n=n, d=d, m=1, mu=1.0, sigma_xi=sigma, sigma0=sigma0, eta=1e-12)
     margin = min(i.margin for i in items if not i.name.startswith("η"))
     own = replace(study, n=n, d=d, m=1, sigma_xi=sigma, sigma0=sigma0, project_noise=True, labels="balanced")
-    ends = _ends(own, 1.0, eta=0.02, steps=10 * study.steps)
-    data = {f"inside_{k}": ("seed", ends[k]) for k in ("ratio", "solved", "early")}
+    ends = _followed(own, 1.0)
+    data = {f"inside_{k}": ("seed", v) for k, v in ends.items()}
     return xr.Dataset({**data, "inside_margin": ((), margin)})
+
+
+def _followed_down(chi: Any, m: int, alpha: float, beta: float) -> Any:
+    """The symmetric points of one branch: each solved for from its neighbour at the next larger n SNR^2."""
+    from saltus.papers.features.law import stationary
+
+    first = stationary.symmetric(chi, m, alpha, beta)
+    found = np.column_stack([first.a, first.phi])
+    return stationary.symmetric(chi, m, alpha, beta, start=np.concatenate([found[1:], found[-1:]]))
 
 
 def law(study: Stationary) -> xarray.Dataset:
     """The symmetric stationary point: along the paper's line, and with |mu| = 1 for many m."""
-    from saltus.papers.features.law import stationary
     from saltus.papers.features.studies import _theory
 
     alpha, beta = study.noise()
     chi = np.geomspace(1e-3, 1e4, 141)
     line = _theory.symmetric(study, chi, np.asarray([study.mu_of(x) for x in chi]))
     widths = sorted({1, 2, 4, 20, 100} | set(study.neurons))
-    points = [stationary.symmetric(chi, m, alpha, beta) for m in widths]
+    points = [_followed_down(chi, m, alpha, beta) for m in widths]
     curves = {"line": line.a[:, 0] / line.a[:, 1], "unit": np.stack([p.a[:, 0] / p.a[:, 1] for p in points])}
     data = xr.Dataset(
         {

@@ -46,7 +46,7 @@ def stationary(study: Stationary, record: xarray.Dataset, law: xarray.Dataset) -
     power.axhline(1, color=MUTED, linestyle=":", linewidth=0.9)
     power.set(xscale="log", xlabel="n SNR²", ylabel="power of n SNR² it goes with", ylim=(-0.15, 1.1))
     power.set_title("Θ(n SNR²) is power 1")
-    power.legend(fontsize=7, loc="upper left")
+    power.legend(fontsize=7, loc="center right")
 
     for n, mu in enumerate((record.mu.values[0], record.mu.values[-1])):
         label = f"n SNR² = {float(record.chi.sel(mu=mu)):.3g}"

@@ -100,8 +100,10 @@ def symmetric(study: Synthetic, chi: Any, mu: Any) -> Any:
 
 
 def linear_fit(x: Any, y: Any) -> tuple[float, float]:
-    """Slope and R^2 of the least-squares line through y(x)."""
+    """Slope and R^2 of the least-squares line through y(x); NaN with fewer than two points."""
     x, y = np.asarray(x, float), np.asarray(y, float)
+    if len(x) < 2:
+        return float("nan"), float("nan")
     dx, dy = x - x.mean(), y - y.mean()
     slope = float(dx @ dy / (dx @ dx))
     left = dy - slope * dx

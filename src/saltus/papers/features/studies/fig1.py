@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from saltus._lazy import np, xr
 from saltus.core import claim, stats
@@ -13,7 +13,7 @@ from saltus.core.errors import BadInput
 from saltus.core.settings import setting
 from saltus.core.study import study
 from saltus.papers.features.studies import _phase
-from saltus.papers.features.studies._phase import Size, steepness
+from saltus.papers.features.studies._phase import Size, crossing, steepness
 from saltus.papers.features.studies._phase_claims import over_seeds
 
 if TYPE_CHECKING:
@@ -24,27 +24,9 @@ if TYPE_CHECKING:
     from saltus.core.lab import Lab
 
 GRID = (
-    0.1,
-    0.14,
-    0.2,
-    0.27,
-    0.37,
-    0.5,
-    0.7,
-    1.0,
-    1.4,
-    2.0,
-    2.6,
-    3.0,
-    3.5,
-    4.5,
-    6.0,
-    8.0,
-    11.0,
-    15.0,
-    20.0,
-    30.0,
-)
+    0.1, 0.14, 0.2, 0.27, 0.37, 0.5, 0.7, 1.0, 1.4, 2.0, 2.6, 3.0, 3.5, 4.5, 6.0, 8.0, 11.0, 15.0, 20.0, 30.0,
+)  # fmt: skip
+AROUND = 1.5  # a crossing's surroundings: so many times more and less
 
 
 @study(
@@ -54,7 +36,7 @@ GRID = (
     cost="3 min on two cores",
     checks=(
         "near n SNR^2 = 3 the classifier's ratio is steep and the denoiser's is not",
-        "the classifier's gets steeper as the start gets smaller, and as d grows",
+        "the classifier's step gets steeper as the start gets smaller, and does not as d grows",
         "far below it the classifier learns noise, far above it signal; the denoiser both",
     ),
 )
@@ -153,27 +135,37 @@ class Figure1:
             0.4,
             control=("the classifier's", of),
         )
-        for name, words in (("small", f"σ₀ = {self.small:g}"), ("large", f"d = {self.large}")):
+        for name, words, how in (
+            ("small", f"σ₀ = {self.small:g}", {}),
+            (
+                "large",
+                f"d = {self.large}",
+                dict(
+                    expected=False,
+                    because="at the same σ₀ more dimensions begin with larger products, σ₀√d, and leave them "
+                    "less time to grow apart; it is the start's size that sharpens the step",
+                ),
+            ),
+        ):
             yield claim.above(
                 f"steeper-{name}",
-                f"With {words} the classifier's power there is larger still (over that of the base, "
-                "bootstrap).",
+                f"With {words} the classifier's power where its ratio crosses 1 is larger still (over that "
+                "of "
+                "the base, bootstrap).",
                 _gain(record, name, near),
                 1.0,
                 control=("the base with two halves of its draws", _halves(record, near)),
+                **how,
             )
-        low, high = record.isel(chi=0), record.isel(chi=-1)
-        sides = {
-            name: np.log(stats.median(high[name].values).value / stats.median(low[name].values).value)
-            for name in ("classifier", "end")
-        }
+        change = {name: _change(record[name].values) for name in ("classifier", "end")}
+        solved = float(law.end[-1] / law.end[0])
         yield claim.above(
             "chooses",
             f"From n SNR² = {chi[0]:g} to {chi[-1]:g} the classifier's ratio changes by at least ten times "
-            "as much as the denoiser's (factor over factor).",
-            stats.exact(float(np.exp(sides["classifier"] - sides["end"])), record.sizes["seed"]),
+            "as much as the denoiser's (factor over factor, bootstrap).",
+            over_seeds(record.classifier.values, lambda r: _change(r) / change["end"]),
             10.0,
-            control=("the denoiser's early ratio", _early_gain(record, sides["end"])),
+            control=("the denoiser's as it is solved for", stats.exact(solved / change["end"])),
         )
 
     def draw(self, record: xarray.Dataset, law: xarray.Dataset) -> Figure:
@@ -195,30 +187,29 @@ class Figure1:
         return fig
 
 
-def _gain(record: xarray.Dataset, name: str, near: object) -> stats.Estimate:
-    """How many times larger the power around n SNR^2 = 3 is than that of the base."""
-    pair = np.stack([record.classifier.sel(chi=near).values, record[name].values])
-
-    def of(runs: object) -> float:
-        base, other = np.moveaxis(np.asarray(runs), 0, -1)
-        return steepness(near, other, 3.0) / steepness(near, base, 3.0)
-
-    return stats.bootstrap(np.moveaxis(pair, -1, 0), of, draws=300)
+def _change(ratio: Any) -> float:
+    """By what factor the median ratio [chi, seed] changes from the first to the last n SNR^2."""
+    low, high = (stats.median(row).value for row in (ratio[0], ratio[-1]))
+    return high / low
 
 
-def _halves(record: xarray.Dataset, near: object) -> stats.Estimate:
+def _own(near: Any, ratio: Any) -> float:
+    """The power around the ratio's own crossing of 1."""
+    return steepness(near, ratio, crossing(near, ratio), AROUND)
+
+
+def _gain(record: xarray.Dataset, name: str, near: Any) -> stats.Estimate:
+    """How many times larger the power at its own crossing is than that of the base."""
+    return _compared(record.classifier.sel(chi=near).values, record[name].values, near)
+
+
+def _halves(record: xarray.Dataset, near: Any) -> stats.Estimate:
     """The same between two halves of the base's own draws."""
     runs = record.classifier.sel(chi=near).values
     half = runs.shape[1] // 2
-    pair = np.stack([runs[:, :half], runs[:, half : 2 * half]])
-
-    def of(drawn: object) -> float:
-        base, other = np.moveaxis(np.asarray(drawn), 0, -1)
-        return steepness(near, other, 3.0) / steepness(near, base, 3.0)
-
-    return stats.bootstrap(np.moveaxis(pair, -1, 0), of, draws=300)
+    return _compared(runs[:, :half], runs[:, half : 2 * half], near)
 
 
-def _early_gain(record: xarray.Dataset, last: float) -> stats.Estimate:
-    early = np.median(record.early.values, axis=1)
-    return stats.exact(float(early[-1] / early[0] / np.exp(last)), record.sizes["seed_denoiser"])
+def _compared(base: Any, other: Any, near: Any) -> stats.Estimate:
+    pair = np.moveaxis(np.stack([base, other]), -1, 0)  # [seed, 2, chi]
+    return stats.bootstrap(pair, lambda r: _own(near, r[:, 1].T) / _own(near, r[:, 0].T), draws=300)
