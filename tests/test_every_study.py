@@ -96,6 +96,7 @@ def test_any_settings_are_refused_in_a_line_or_written_back(info: Any) -> None:
 def test_what_a_study_says_of_itself(info: Any) -> None:
     text = describe.describe(info)
     assert max(map(len, text.splitlines())) <= 100
+    assert info.title.endswith("."), "a title is one line"
     assert info.cost
     assert info.checks
     assert all(f.metadata.get("help") for f in dataclasses.fields(info.cls) if f.init)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["SAME_ORDER", "Dynamics", "log_ratio"]
 
-SAME_ORDER = float(np.log(10) / 2)  # within a factor of the square root of ten
+SAME_ORDER = math.log(10) / 2  # within a factor of the square root of ten
 
 
 def log_ratio(signal: Any, noise: Any) -> Any:

@@ -36,8 +36,7 @@ if TYPE_CHECKING:
 )
 @dataclass(frozen=True)
 class Assumptions(Toys):
-    """The theorem's assumptions hold at every stage of the toy; how small a start they need is another
-    matter.
+    """The theorem's assumptions hold at every stage of the toy, for starts that are small enough.
 
     L_min, above which log(1/alpha) must be for stages to come in order, says that. A small gap between
     winner and runner-up says nothing about a given alpha.

@@ -44,8 +44,7 @@ SHARP = 6.0  # half-width of windows around T_k + C_k / L, in time constants ove
 )
 @dataclass(frozen=True)
 class TheLimit(Toys):
-    """Training tends to Algorithm 1 as slowly as 1 / log(1/alpha), with a constant that Algorithm 1 can
-    tell."""
+    """Training tends to Algorithm 1 as slowly as 1 / log(1/alpha), at a rate that it can tell."""
 
     powers: tuple[float, ...] = setting(
         (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 300.0, 1000.0),
