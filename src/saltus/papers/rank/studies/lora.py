@@ -28,7 +28,7 @@ TASKS = ("parity", "digits", "random")
 @study(
     "rank/lora",
     cites="boixadsera2023rank",
-    cost="2 minutes on two cores",
+    cost="3 minutes on two cores",
     checks=(
         "settings in which training reaches a higher rank need adapters of a higher rank (control: shuffled)",
         "the rank reached is within a factor of two of what suffices (control: rank of random changes)",
@@ -51,7 +51,7 @@ class Adapters:
     seeds: int = setting(2, "networks of each setting", low=1)
     points: int = setting(512, "digits learnt", low=32, high=1797)
     batch: int = setting(32, "digits a step", low=1)
-    epochs: int = setting(20, "passes over the digits", low=1)
+    epochs: int = setting(60, "passes over the digits", low=1)
     lr: float = setting(3e-3, "learning rate of Adam", above=0)
     depth: int = setting(2, "layers", low=1)
     heads: int = setting(4, "heads of each layer", low=1)
