@@ -81,7 +81,8 @@ def _changed(outcome: Outcome) -> bool:
     switches = {name: values[name] for name in ("reading", "scale") if isinstance(values.get(name), str)}
     if "scale" in switches and "scale" not in getattr(cls, "presets", {}):
         del switches["scale"]
-    return lab.values_of(cls(**switches)) != values
+    # What a study leaves to the machine, as the data set to be had, is no change.
+    return lab.values_of(lab.settled(cls(**switches))) != values
 
 
 def _rank(outcome: Outcome) -> tuple[bool, bool, str]:

@@ -98,7 +98,9 @@ def rows(study: Any, record: xarray.Dataset) -> Figure:
     """Test points, input gradients and denoised points; beneath, what no network makes of them."""
     names = [n for n in ROWS if n != "gradient" or study.gradients]
     count = record.sizes["picture"]
-    fig, axes = figure.sheet(len(names), count, width=1.62, height=0.88)
+    fig, axes = figure.sheet(
+        len(names), count, width=1.2 if count < 8 else 0.85, height=0.66 if count < 8 else 0.5
+    )
     # What is to be compared has one scale; each of the point's two patches has its own.
     noisy = 0.9 * max(float(abs(record[n]).max()) for n in ("denoised", "plain"))
     for i, name in enumerate(names):
@@ -106,7 +108,14 @@ def rows(study: Any, record: xarray.Dataset) -> Figure:
         for k in range(count):
             picture = _side_by_side(values[k], study.side, name, noisy)
             signed = name in ("gradient", "removed")
-            axes[i, k].imshow(picture, cmap="PuOr" if signed else "gray", vmin=-1, vmax=1, aspect="equal")
+            axes[i, k].imshow(
+                picture,
+                cmap="PuOr" if signed else "gray",
+                vmin=-1,
+                vmax=1,
+                aspect="equal",
+                interpolation="nearest",
+            )
             axes[i, k].axvline(study.side + 0.5, color="white", linewidth=2)
             _bare(axes[i, k])
         axes[i, 0].set_ylabel(ROWS[name], rotation=0, ha="right", va="center", fontsize=8)
@@ -196,7 +205,7 @@ def film(study: Any, record: xarray.Dataset) -> Figure:
         for k, frame in enumerate(shown[own][: axes.shape[1]]):
             parts = [np.clip(p.reshape(study.side, study.side) / scale, -1, 1) for p in strip[frame]]
             picture = np.concatenate([parts[0], np.full((study.side, 2), np.nan), parts[1]], 1)
-            axes[i, k].imshow(picture, cmap="PuOr", vmin=-1, vmax=1, aspect="equal")
+            axes[i, k].imshow(picture, cmap="PuOr", vmin=-1, vmax=1, aspect="equal", interpolation="nearest")
             _bare(axes[i, k])
             if name in ("denoiser_points", "classifier_points"):
                 when = clock[frame] * study.d / study.eta if own == "denoiser" else clock[frame]
