@@ -82,7 +82,7 @@ class SgdRanks(Ranks):
     verdicts: ClassVar[dict[str, str]] = {
         "grows-kq": "the median grew by a twentieth; six networks do not settle it (interval from 0.9987)",
         "grows-vo": "at a rate of 0.3 the rank is reached in the first ten steps, before growth is measured",
-        "stages": "one rise in six layers' curves of six networks each: the interval over networks holds 0",
+        "stages": "a sixth of the curves rises more than walks do; the interval over networks holds 0",
     }
 
     patch: int = setting(4, "side of a patch", low=1)
