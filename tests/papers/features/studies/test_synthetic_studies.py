@@ -20,6 +20,7 @@ from saltus.papers.features.studies import (
     fig6,
     patches,
     phase,
+    sampled,
     stationary,
     time,
 )
@@ -39,6 +40,7 @@ ALL: list[tuple[Any, dict[str, Any]]] = [
         fig1.Figure1,
         dict(n=6, d=60, m=3, sigma0=0.01, small=0.001, large=120, chi=GRID, seeds=4, seeds_denoiser=2),
     ),
+    (sampled.Sampled, {**SMALL, "mu": 5.0, "noises": (1, 16)}),
     (time.DiffusionTime, dict(n=6, d=60, m=3, sigma0=0.05, times=(0.2, 0.8), seeds=2)),
 ]
 
@@ -46,6 +48,14 @@ ALL: list[tuple[Any, dict[str, Any]]] = [
 @pytest.mark.parametrize(("kind", "changes"), ALL, ids=lambda x: getattr(x, "__name__", ""))
 def test_small_runs_give_claims_and_a_figure(kind: Any, changes: dict[str, Any]) -> None:
     told(kind(**changes))
+
+
+def test_more_noises_are_nearer_to_the_closed_form() -> None:
+    one = sampled.Sampled(**{**SMALL, "mu": 5.0, "noises": (1, 400), "steps": 200, "seeds": 3})
+    law = one.law(told(one)[0])
+    few, many = law.distance.median("seed").values
+    assert many < few / 5  # 1 / 20 by the square root
+    np.testing.assert_array_less(law.at_paper, few)
 
 
 def test_a_small_phase_diagram_counts_its_trainings() -> None:
