@@ -162,7 +162,7 @@ class Sampled(Synthetic):
         found = float(np.median(law.at_paper))
         figure.finding(
             fig,
-            f"At the paper's {PAPER} noises training is the closed form's, to {found:.1%}",
+            f"At the paper's {PAPER} noises training is the closed form's, to {found:.2%} of its products",
             self.note(record) + f"; n SNR² = {self.chi(self.mu):g}; grey: the paper's number",
         )
         return fig

@@ -52,7 +52,11 @@ class Pairs:
     seeds: int | None = setting(None, "networks of each pair, each pair's own unless said", low=1)
     base: int = setting(0, "key that all seeds share", low=0, high=2**32 - 1)
 
-    verdicts: ClassVar[dict[str, str]] = {}  # why a claim is documented as not holding, by its id
+    # Why a claim is documented as not holding, by its id.
+    verdicts: ClassVar[dict[str, str]] = {
+        "digits-grows-kq": AdamRanks.verdicts["grows-kq"],
+        "plays-grows-kq": LanguageRanks.verdicts["grows-kq"],
+    }
     presets: ClassVar[dict[str, Any]] = {
         "scale": {
             "small": {},
