@@ -7,6 +7,7 @@ import os
 import sys
 import tempfile
 import traceback
+import warnings
 from collections.abc import Sequence
 
 from saltus import signals, streams
@@ -64,6 +65,9 @@ def _guarded(words: list[str], stop: signals.Stop) -> int:
         sys.stdout.flush()
         return status
     except KeyboardInterrupt as error:
+        with warnings.catch_warnings(action="ignore"):
+            # What was being written goes without a word (a coroutine would say it was never awaited).
+            traceback.clear_frames(error.__traceback__)
         return _complain(str(error) or signals.SAID, signals.STATUS)
     except BadInput as error:
         return _complain(str(error))

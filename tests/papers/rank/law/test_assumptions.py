@@ -29,7 +29,10 @@ def test_ties_and_balanced_starts_are_not() -> None:
     alike = quadratic(np.eye(3), [1.0, 1.0, 0.5])
     assert not assumptions.nondegenerate(alike, greedy.run(alike)).holds
     balanced = quadratic(v0=np.asarray([1.0, -0.3, 0.2]))
-    assert not assumptions.nondegenerate(balanced, greedy.run(balanced)).holds
+    never = greedy.run(balanced)
+    assert not assumptions.nondegenerate(balanced, never).holds
+    # Its u - v is 0 for ever, so what would have to grow in that direction is infinitely late.
+    assert (never.stages[-2].winner, never.stages[-2].sign, never.stages[-1].C) == (0, -1, np.inf)
 
 
 def test_flat_saddles_are_not_strict() -> None:

@@ -153,7 +153,9 @@ def run(
             signs[i] = np.sign(g[i])
             b[i] = 0.0 if g[i] > 0 else 2.0
         amplitude = np.where(signs > 0, c, kappa - c)
-        size = np.exp(np.clip(2 * (amplitude[list(new)] - amplitude[winner]), -20, 20))
+        with np.errstate(invalid="ignore"):  # a balanced start has amplitude 0 in one direction
+            ahead = np.nan_to_num(2 * (amplitude[list(new)] - amplitude[winner]), nan=0.0)
+        size = np.exp(np.clip(ahead, -20, 20))
         seeded = m.copy()
         seeded[list(new)] = signs[list(new)] * SEED**2 * size
         found_orbit = orbit.follow(objective, data, seeded, seeded != 0, signs, g, atol=atol)
@@ -223,7 +225,9 @@ def _constants(
     end = path.t[-1]
     # The state off the support is int (g - g^k): what is left is g^k - g^{k+1} after the half-rise.
     moved = path.y[-1] - path.y[0] + (before - g) * (end - half)
-    c = c + (before - g) * C + np.where(found.support, 0.0, moved)
+    with np.errstate(invalid="ignore"):  # from a balanced start C may be infinite: it never comes
+        late = np.where(before == g, 0.0, (before - g) * C)
+    c = c + late + np.where(found.support, 0.0, moved)
     gone = found.support & (m == 0)
     if gone.any():
         on_way = (path.y[-1] - path.y[0]) * found.signs / 2

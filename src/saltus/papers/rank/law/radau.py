@@ -93,7 +93,7 @@ class Path:
         # Compensated at the end of a step, where the polynomial is exact only to rounding.
         powers = np.stack([x, x**2, x**3])
         y = self.y[step] + np.einsum("mpk,km->mp", self.q[step], powers)
-        return y.reshape(*times.shape, -1)
+        return y.reshape(*times.shape, y.shape[-1])
 
 
 class Solver:
