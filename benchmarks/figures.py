@@ -100,8 +100,7 @@ def show(found: dict[str, Any]) -> str:
         own = "" if row["seeds"] else "  (has no seeds)"
         law = row.get("law_seconds", row.get("law_and_claims_seconds", 0.0))
         lines.append(
-            f"{row['id']:14}{row['compute_seconds']:9.2f}{law:8.2f}"
-            f"{row['draw_seconds']:8.2f}{own}{odd}"
+            f"{row['id']:14}{row['compute_seconds']:9.2f}{law:8.2f}{row['draw_seconds']:8.2f}{own}{odd}"
         )
     within = "within" if found["within_target"] else "OVER"
     lines.append(f"imports {found['import_seconds']:.1f} s")

@@ -32,19 +32,20 @@ def studies() -> str:
 
 def census(found: Found) -> str:
     """Share of starts with 1, 2, ... descents against the number of concepts, for both starts and powers."""
-    record = _record(found, "sim/census").data
-    theta = float(record.theta[0])
-    rows = []
-    counts = record["count"].sum("sign").sel(theta=theta)
+    rows, theta = [], 0.0
     for start in ("uniform", "gaussian"):
-        for power, name in ((1, "A"), (2, "A²")):
+        # Each reading has a record of its own dynamics.
+        for power, name, reading in ((1, "A", READINGS[0]), (2, "A²", READINGS[1])):
+            record = _record(found, "sim/census", reading).data
+            theta = float(record.theta[0])
+            counts = record["count"].sum("sign").sel(theta=theta)
             chosen = (record.family == "concepts") & (record.start == start) & (record.power == power)
             for s, row in zip(record.x.values[chosen], counts.values[chosen], strict=True):
                 shares = row / row.sum()
                 several = [percent(float(v)) for v in shares[1 : int(s) + 1]]
                 words = [*several, *["-"] * (6 - len(several))]
                 rows.append((start, name, f"{int(s)}", *words, f"{int(row.sum())}"))
-    head = ("starts U(0)", "dynamics", "s", "1", "2", "3", "4", "5", "6", "starts")
+    head = ("start", "dynamics", "s", "1", "2", "3", "4", "5", "6", "starts")
     return f"Descents by more than {theta:.1%} of the loss at the start:\n\n" + markdown(head, rows)
 
 
