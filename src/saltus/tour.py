@@ -16,8 +16,8 @@ from saltus.core.progress import clock, for_stderr
 # settings take longer than a tour may, fewer runs do.
 STOPS: dict[str, dict[str, dict[str, Any]]] = {
     "sim": {"sim/fig2a": {}, "sim/fig5": {}},
-    "rank": {"rank/fig2": {"teachers": 4}},
-    "features": {"features/fig2": {"seeds": 4}},
+    "rank": {"rank/fig2": {"teachers": 8}},
+    "features": {"features/fig2": {}},
 }
 
 
