@@ -95,8 +95,8 @@ class Sampled(Synthetic):
     def law(self, record: xarray.Dataset) -> xarray.Dataset:
         """The distance of both trainings, and what its square-root law says of any number of noises."""
         data = xr.Dataset({"distance": self.distance(record.sampled, record.exact)})
-        data["power"] = ("seed", self.fits(data.distance)[0])
-        data["at_paper"] = ("seed", self.fits(data.distance)[1])
+        power, at_paper = self.fits(data.distance)
+        data["power"], data["at_paper"] = ("seed", power), ("seed", at_paper)
         data.power.attrs.update(long_name="power of the number of noises", units="1")
         data.at_paper.attrs.update(long_name=f"distance extrapolated to {PAPER} noises", units="1")
         return data
