@@ -21,6 +21,7 @@ from saltus.papers.sim.symmetric import (
     starts,
 )
 from saltus.papers.sim.symmetric.algebra import positive
+from saltus.papers.sim.symmetric.starts import drawn
 
 MU = np.array([1.0, 1.5, 2.2])
 A = 0.05**2 + MU**2 / 3
@@ -74,6 +75,45 @@ def test_the_flow_agrees_with_an_adaptive_solver():
     coarse = evolve(A, MU, 12, how="flow", eta=0.04, steps=750, at=at // 2)
     ratio = np.abs(coarse["path_w"] - np.asarray(two_layer.gram(U))).max() / error
     assert 12 < ratio < 20  # order 4
+
+
+def test_steps_that_change_their_length():
+    # The same time in short steps, then in four times longer ones: order 8 again, and steps count in etas.
+    paces, at = [(300, 4.0)], np.array([0, 100, 300, 310, 600])
+    times = 0.02 * np.array([0, 100, 300, 340, 1500])
+    watch = (Hits((0.5,)),)
+    found = evolve(A, MU, 12, how="flow", eta=0.02, steps=600, at=at, paces=paces, watch=watch)
+    np.testing.assert_array_equal(found["at"], at)
+    U = two_layer.flow(starts(12, 3), A, times, rtol=1e-11, atol=1e-14)
+    np.testing.assert_allclose(found["path_w"], two_layer.gram(U), atol=1e-5)
+    fine = evolve(A, MU, 12, how="flow", eta=0.02, steps=1500, watch=watch)
+    np.testing.assert_allclose(found["hit"], fine["hit"], atol=2e-3)
+    assert (found["hit"] > 6.0).any()  # some are reached in the longer steps
+    # Without looks on the way, and in a kernel, the same numbers.
+    options = dict(how="flow", eta=0.02, steps=600, paces=paces, watch=watch)
+    for engine in ("loop", "kernel"):
+        again = evolve(A, MU, 12, engine=engine, **options)
+        for name in ("hit", "w", "loss"):
+            np.testing.assert_allclose(again[name], found[name], rtol=1e-12, atol=1e-15)
+    # A pace of one is no pace.
+    same = evolve(A, MU, 12, how="flow", eta=0.02, steps=600, paces=[(300, 1.0)], watch=watch)
+    plain = evolve(A, MU, 12, how="flow", eta=0.02, steps=600, watch=watch)
+    np.testing.assert_allclose(same["w"], plain["w"], rtol=1e-13)
+    np.testing.assert_allclose(same["hit"], plain["hit"], rtol=1e-13)
+
+
+@pytest.mark.parametrize("paces", [[(0, 2.0)], [(600, 2.0)], [(5, 2.0), (5, 3.0)], [(5, 0.0)], [(5, np.nan)]])
+def test_paces_that_cannot_be(paces):
+    with pytest.raises(BadInput, match="paces"):
+        evolve(A, MU, 2, how="flow", steps=600, paces=paces)
+
+
+@pytest.mark.parametrize("kind", ["uniform", "gaussian"])
+def test_starts_drawn_in_lots_are_those_of_the_runs(kind):
+    index = np.array([5, 0, 70_000, 2, *range(2000, 3100)])
+    found = starts(index, 3, 5, start=kind, scale=0.3, base=4)
+    whole = np.moveaxis(np.asarray(drawn(kind, 4, index, 3, 5, 0.3)), -1, 0)
+    np.testing.assert_array_equal(found, whole)
 
 
 def test_what_is_watched_is_what_the_path_says():

@@ -12,7 +12,7 @@ from saltus.core import stats
 from saltus.core.errors import BadInput
 from saltus.core.lab import Lab
 from saltus.papers.sim.law import hitting
-from saltus.papers.sim.studies import _cone, _counts, _deep, _failures, _flows
+from saltus.papers.sim.studies import _cone, _counts, _deep, _failures, _flows, _grid
 from saltus.papers.sim.studies.census import Census
 from saltus.papers.sim.studies.failures import Failures
 from saltus.papers.sim.studies.recursion import Recursion
@@ -38,7 +38,6 @@ def test_small_runs_give_claims_and_a_figure(kind: Any, reading: str) -> None:
     assert all(c.expected or c.because for c in claims)
     assert one.draw(record, law).axes
     assert all(record[name].attrs["long_name"] for name in record.data_vars)
-    assert record.attrs["scale"] == "default"
     assert record.attrs["run_steps"] > 0
     assert record.nbytes < 2e6  # counts and quantiles, no trajectories
 
@@ -69,11 +68,12 @@ def test_settings_that_cannot_be(kind: Any, wrong: dict[str, Any]) -> None:
 @pytest.mark.parametrize("width", [2, 3])
 def test_learnt_for_good_is_what_the_path_says(width: int) -> None:
     world = _flows.World((1.0, 1.1, 1.2), (0.05,) * 3)
-    a, time, stride = _flows.moment(world), 60.0, 0.2
-    steps = _flows.steps_of(a, time, stride)
+    a, time = _flows.moment(world), 60.0
+    grid = _grid.even(a, time, 0.2)
+    steps = grid.steps
     starts = 0.1 * _flows.unit_starts("uniform", 200, 3, width, 0)
     seen = _flows.run_flow(
-        a, world.mu, starts, time=time, stride=stride, watch=(_flows.Learnt(),), at=np.arange(steps + 1)
+        a, world.mu, starts, grid, watch=(_flows.Learnt(),), at=np.arange(steps + 1)
     )
     least = np.diagonal(seen["path_w"], axis1=2, axis2=3).min(-1)
     past = least >= 0.5

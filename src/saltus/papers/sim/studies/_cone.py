@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from saltus._lazy import np, xr
 from saltus.core import stats
-from saltus.papers.sim.studies import _flows
+from saltus.papers.sim.studies import _flows, _grid
 
 if TYPE_CHECKING:
     import xarray
@@ -28,7 +28,7 @@ FATE = 40.0  # further time, in units of 1/(2 a_1), for runs that left the cone 
 
 
 def _time(study: Recursion, size: float, more: float = 0.0) -> float:
-    return _flows.horizon(study.rates(), size, study.extra + more)
+    return float(_grid.learnt_by(study.rates(), size, study.extra + more).max())
 
 
 def _steps(study: Recursion, eta: float, size: float, more: float = 0.0) -> int:

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from saltus._lazy import np, xr
 from saltus.core import stats
-from saltus.papers.sim.studies import _flows
+from saltus.papers.sim.studies import _flows, _grid
 from saltus.papers.sim.studies._flows import World
+from saltus.papers.sim.studies._grid import Grid
 
 if TYPE_CHECKING:
     import xarray
@@ -43,10 +44,10 @@ class Case(NamedTuple):
         return _flows.moment(self.world) ** self.power
 
     def horizon(self, study: Census) -> float:
-        return _flows.horizon(self.rates(), self.size, study.extra)
+        return float(_grid.learnt_by(self.rates(), self.size, study.extra).max())
 
-    def steps(self, study: Census) -> int:
-        return _flows.steps_of(self.rates(), self.horizon(study), study.stride)
+    def grid(self, study: Census, finer: float = 1.0) -> Grid:
+        return _grid.paced(self.rates(), self.horizon(study), finer * study.stride, self.size, study.extra)
 
     def starts(self, study: Census, runs: int) -> Any:
         unit = _flows.unit_starts(self.start, runs, len(self.world.mu), self.width, study.base)
@@ -59,22 +60,15 @@ def _watch(study: Census) -> tuple[Any, ...]:
     return (symmetric.Descents(study.theta), symmetric.Hits((0.5,)))
 
 
-def _flow(study: Census, case: Case, starts: Any, stride: float, how: str = "flow") -> dict[str, Any]:
-    return _flows.run_flow(
-        case.rates(),
-        case.world.mu,
-        starts,
-        time=case.horizon(study),
-        stride=stride,
-        how=how,
-        watch=_watch(study),
-    )
+def _flow(study: Census, case: Case, starts: Any, grid: Grid, how: str = "flow") -> dict[str, Any]:
+    return _flows.run_flow(case.rates(), case.world.mu, starts, grid, how=how, watch=_watch(study))
 
 
 def _one(study: Census, case: Case) -> xarray.Dataset:
     """Counts of one setting [sign of w_12(0), theta, number of descents], and how many runs did not end."""
     starts = case.starts(study, study.starts)
-    seen = _flow(study, case, starts, study.stride)
+    grid = case.grid(study)
+    seen = _flow(study, case, starts, grid)
     negative = np.sum(starts[:, 0] * starts[:, 1], axis=-1) < 0
     number = np.minimum(seen["descents"], MOST)
     counts = [
@@ -85,7 +79,7 @@ def _one(study: Census, case: Case) -> xarray.Dataset:
         {
             "count": (("setting", "sign", "theta", "descents"), np.asarray(counts)[None]),
             "unfinished": ("setting", [int(np.isinf(seen["hit"]).any((1, 2)).sum())]),
-            "steps": ("setting", [case.steps(study)]),
+            "steps": ("setting", [grid.steps]),
             "concepts": ("setting", [len(case.world.mu)]),
         },
         coords={
@@ -104,24 +98,17 @@ def _accuracy(study: Census, power: int) -> xarray.Dataset:
     """The integrator on s = 3: against half its time step, Euler's method and an adaptive solver."""
     case = Case("concepts", 3, study.spaced(3), "uniform", study.size, 3, power)
     starts = case.starts(study, study.checked)
-    ways = {"flow": ("flow", 1.0), "half": ("flow", 0.5), "euler": ("gd", COARSER)}
-    counts = [
-        _flow(study, case, starts, finer * study.stride, how)["descents"][:, 0]
-        for how, finer in ways.values()
-    ]
-    at = (case.rates(), case.world.mu)
-    error = _flows.against_solver(*at, starts[: study.solved], case.horizon(study), study.stride)
+    a, horizon = case.rates(), case.horizon(study)
+    ways = {
+        "flow": (case.grid(study), "flow"),
+        "half": (case.grid(study, 0.5), "flow"),
+        "euler": (_grid.even(a, horizon, COARSER * study.stride), "gd"),
+    }
+    counts = [_flow(study, case, starts, *way)["descents"][:, 0] for way in ways.values()]
+    error = _flows.against_solver(a, case.world.mu, starts[: study.solved], case.grid(study))
     # Steps past the stability limit: the strongest axis never settles, and the detector counts it.
-    eta = UNSTABLE / float(np.max(case.rates()))
-    shaken = _flows.run_flow(
-        *at,
-        starts,
-        time=eta * UNSTABLE_STEPS,
-        stride=1.0,
-        steps=UNSTABLE_STEPS,
-        how="gd",
-        watch=_watch(study),
-    )
+    past = Grid(UNSTABLE / float(np.max(a)), UNSTABLE_STEPS)
+    shaken = _flow(study, case, starts, past, "gd")
     return xr.Dataset(
         {
             "recount": (("accuracy_power", "by", "checked"), np.asarray(counts)[None]),
@@ -145,7 +132,7 @@ def count(study: Census, lab: Lab) -> xarray.Dataset:
             checks.append(lab.keep(f"accuracy {power}", partial(_accuracy, study, power)))
             tick(len(cases) + power, len(cases) + 2)
     data = xr.merge([xr.concat(parts, "setting"), xr.concat(checks, "accuracy_power")])
-    data.attrs.update(scale=study.scale, run_steps=study.run_steps())
+    data.attrs.update(run_steps=study.run_steps())
     for name, words in (
         ("count", "starts with so many descents"),
         ("unfinished", "starts with an axis not learnt at the end"),

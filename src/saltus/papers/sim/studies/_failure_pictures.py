@@ -96,7 +96,7 @@ def failures(study: Failures, record: xarray.Dataset, law: xarray.Dataset) -> Fi
         fig,
         f"By t = {study.long:g}, {caught:.0%} of the networks with {thin} columns and {slow:.0%} of those "
         f"with 3 miss a concept{near}",
-        f"{study.reading} (A{'²' if study.power == 2 else ''}), scale {study.scale}: {record.trainings:.2g} "
+        f"{study.reading} (A{'²' if study.power == 2 else ''}): {record.trainings:.2g} "
         f"trainings, {study.runs} a cell; strongest signal {study.strongest:g}; {study.start} starts; "
         f"dashed: 10, 50, 90% by the law\nbottom: mu = {', '.join(f'{m:g}' for m in study.mu)}; exact flow, "
         "worst error of W "

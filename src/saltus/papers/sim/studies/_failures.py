@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from saltus._lazy import np, xr
 from saltus.core import stats
-from saltus.papers.sim.studies import _deep, _flows
+from saltus.papers.sim.studies import _deep, _flows, _grid
 
 if TYPE_CHECKING:
     import xarray
 
     from saltus.core.lab import Lab
+    from saltus.papers.sim.studies._grid import Grid
     from saltus.papers.sim.studies.failures import Failures
 
 __all__ = ["compute", "cost", "law", "tail"]
@@ -24,6 +25,9 @@ LAW_KEYS = 2**31  # the law's own starts have keys that no training has
 TAIL = 0.9  # quantile where the tail begins
 
 
+EXTRA = 20.0  # log of the rarest start, squared, that has learnt an axis before steps get longer
+
+
 class Cost(NamedTuple):
     trainings: float
     run_steps: float
@@ -33,14 +37,18 @@ def _rates(study: Failures, world: _flows.World) -> Any:
     return _flows.moment(world) ** study.power
 
 
+def _grid_of(study: Failures, a: Any, time: float, size: float) -> Grid:
+    return _grid.paced(a, time, study.stride, size, EXTRA)
+
+
 def cost(study: Failures) -> Cost:
     """How many trainings, and how many steps of one training they take together."""
     cells = study.ratios * study.sizes * len(study.widths) * study.runs
     followed = sum(study.followed_runs(w) for w in study.widths)
     deep = len(study.deep_sizes) * study.deep_runs
     a, one = _rates(study, study.followed()), _rates(study, study.world(1.5))
-    steps = cells * _flows.steps_of(one, study.horizon, study.stride)
-    steps += followed * _flows.steps_of(a, study.long, study.stride)
+    steps = cells * _grid_of(study, one, study.horizon, min(study.size)).steps
+    steps += followed * _grid_of(study, a, study.long, study.long_size).steps
     steps += deep * sum(_deep.steps_of(a, n, study.deep_horizon) for n in study.depths)
     return Cost(cells + followed + deep * len(study.depths), steps)
 
@@ -60,8 +68,7 @@ def _rows(study: Failures, width: int, rows: Any) -> xarray.Dataset:
         a,
         target,
         unit * size[:, None, None],
-        time=study.horizon,
-        stride=study.stride,
+        _grid_of(study, a, study.horizon, min(study.size)),
         watch=(_flows.Learnt(),),
     )
     time = seen["learnt"].reshape(shape)
@@ -88,8 +95,7 @@ def _followed(study: Failures, width: int) -> xarray.Dataset:
         np.tile(a, (n, 1)),
         np.tile(world.mu, (n, 1)),
         starts,
-        time=study.long,
-        stride=study.stride,
+        _grid_of(study, a, study.long, study.long_size),
         watch=(_flows.Learnt(),),
     )
     time = seen["learnt"]
@@ -155,7 +161,9 @@ def _depth(study: Failures, depth: int) -> xarray.Dataset:
 def _accuracy(study: Failures) -> xarray.Dataset:
     world = study.followed()
     starts = study.long_size * _flows.unit_starts("uniform", study.solved, 3, 3, study.base)
-    error = _flows.against_solver(_rates(study, world), world.mu, starts, study.horizon, study.stride)
+    a = _rates(study, world)
+    grid = _grid_of(study, a, study.horizon, study.long_size)
+    error = _flows.against_solver(a, world.mu, starts, grid)
     return xr.Dataset({"solver_error": (("of", "solved"), error)}, coords={"of": ["flow", "other"]})
 
 
@@ -184,7 +192,7 @@ def compute(study: Failures, lab: Lab) -> xarray.Dataset:
         part("accuracy", lambda: _accuracy(study))
     data = xr.merge(found, join="outer", compat="no_conflicts")
     count = cost(study)
-    data.attrs.update(scale=study.scale, run_steps=count.run_steps, trainings=count.trainings)
+    data.attrs.update(run_steps=count.run_steps, trainings=count.trainings)
     data["runs"] = study.runs
     return _described(data)
 

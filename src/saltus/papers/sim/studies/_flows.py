@@ -9,18 +9,17 @@ from typing import Any, NamedTuple
 
 from saltus._lazy import jax, jnp, np
 from saltus.papers.sim.ranges import check_signals
+from saltus.papers.sim.studies._grid import Grid
 
 __all__ = [
     "Learnt",
     "World",
     "against_solver",
     "block_of",
-    "horizon",
     "moment",
     "on_host",
     "run_flow",
     "same_spread",
-    "steps_of",
     "unit_starts",
 ]
 
@@ -49,18 +48,18 @@ class Learnt:
 
     def begin(self, view: Any) -> Any:
         here = self._least(view)
-        return here, jnp.where(here >= self.level, 0.0, jnp.inf).astype(here.dtype)
+        return view.time, here, jnp.where(here >= self.level, 0.0, jnp.inf).astype(here.dtype)
 
     def update(self, state: Any, view: Any) -> Any:
-        before, since = state
+        begun, before, since = state
         here = self._least(view)
         rising = here > before
         part = jnp.where(rising, (here - self.level) / jnp.where(rising, here - before, 1.0), 0.0)
-        since = jnp.where(before >= self.level, since, view.step - part)
-        return here, jnp.where(here >= self.level, since, jnp.inf)
+        since = jnp.where(before >= self.level, since, view.step - part * (view.step - begun))
+        return view.time, here, jnp.where(here >= self.level, since, jnp.inf)
 
     def result(self, state: Any, view: Any) -> dict[str, Any]:
-        return {"learnt_step": state[1]}
+        return {"learnt_step": state[2]}
 
     @staticmethod
     def _least(view: Any) -> Any:
@@ -74,20 +73,6 @@ def moment(world: World) -> Any:
     """a_p = sigma_p^2 + mu_p^2 / s [s], the written second moment."""
     check_signals(world.mu, world.sigma)
     return np.square(world.sigma) + np.square(world.mu) / len(world.mu)
-
-
-def horizon(a: Any, scale: float, extra: float) -> float:
-    """A time by which all but about exp(-extra / 2) of the starts have learnt the weakest axis.
-
-    a [d]: rates of the dynamics. The weakest axis needs ln(1/sigma) / (2 a) with sigma below scale^2, and the
-    chance of a sigma below x falls as sqrt(x) or faster.
-    """
-    return (math.log(1 / scale**2) + extra) / (2 * float(np.min(a)))
-
-
-def steps_of(a: Any, time: float, stride: float) -> int:
-    """Steps of stride / max(a) that cover the time."""
-    return max(1, math.ceil(time * float(np.max(a)) / stride))
 
 
 def same_spread(start: str, scale: float) -> float:
@@ -104,31 +89,21 @@ def unit_starts(start: str, runs: int, d: int, width: int, base: int, first: int
 
 
 def run_flow(
-    a: Any,
-    target: Any,
-    starts: Any,
-    *,
-    time: float,
-    stride: float,
-    how: str = "flow",
-    steps: int | None = None,
-    **options: Any,
+    a: Any, target: Any, starts: Any, grid: Grid, *, how: str = "flow", **options: Any
 ) -> dict[str, Any]:
-    """Every start [n, d, d'] to the given time, with a [d] or [n, d] the rates of the dynamics.
+    """Every start [n, d, d'] along the grid, with a [d] or [n, d] the rates of the dynamics.
 
-    stride: time step in units of 1 / max(a); `steps` fixes their number instead. `options` as in
-    `symmetric.evolve`.
+    `options` as in `symmetric.evolve`.
     """
     from saltus.papers.sim import symmetric
 
     n = len(starts)
-    steps = steps or steps_of(a, time, stride)
-    eta = time / steps
     found = symmetric.evolve(
-        a, target, n, how=how, start=starts, eta=eta, steps=steps, block=block_of(n), **options
-    )
+        a, target, n, how=how, start=starts, eta=grid.eta, steps=grid.steps, paces=grid.paces,
+        block=block_of(n), **options,
+    )  # fmt: skip
     if "learnt_step" in found:
-        found["learnt"] = found.pop("learnt_step") * eta
+        found["learnt"] = found.pop("learnt_step") * grid.eta
     return found
 
 
@@ -152,17 +127,16 @@ def on_host() -> contextlib.AbstractContextManager[Any]:
         return contextlib.nullcontext()
 
 
-def against_solver(a: Any, target: Any, starts: Any, time: float, stride: float) -> Any:
+def against_solver(a: Any, target: Any, starts: Any, grid: Grid) -> Any:
     """Largest error of any entry of W along the way, against an adaptive solver at rtol 1e-11 [2, n].
 
     The second row is the control: the error if each path had been taken for the next start's.
     """
     from saltus.papers.sim.law import two_layer
 
-    steps = steps_of(a, time, stride)
-    at = np.unique(np.round(np.linspace(0, steps, CHECK_TIMES)).astype(int))
-    seen = run_flow(a, target, starts, time=time, stride=stride, watch=(), at=at)["path_w"]
+    at = np.unique(np.round(np.linspace(0, grid.steps, CHECK_TIMES)).astype(int))
+    seen = run_flow(a, target, starts, grid, watch=(), at=at)["path_w"]
     with on_host():
-        solved = two_layer.flow(starts, a, at * (time / steps), rtol=1e-11, atol=1e-14)
+        solved = two_layer.flow(starts, a, grid.times(at), rtol=1e-11, atol=1e-14)
         truth = np.asarray(two_layer.gram(solved))
     return np.stack([np.abs(seen - t).max((1, 2, 3)) for t in (truth, np.roll(truth, 1, axis=0))])

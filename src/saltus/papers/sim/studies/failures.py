@@ -28,7 +28,8 @@ CONCEPTS = 3
     "sim/failures",
     cites="yang2025dynamics",
     figure="",
-    cost="under a minute on two cores; --scale full: 1.7 million trainings, 2 min (5 min as drawn)",
+    version=2,
+    cost="1.7 million trainings, 2 min on two cores (4 min as drawn)",
     checks=(
         "with d' < s columns, no network ever learns every concept",
         "it ends as the projection on its d' strongest axes",
@@ -52,7 +53,6 @@ class Failures:
     """
 
     reading: str = reading()
-    scale: str = setting("default", "size of the map", choices=("default", "full"))
     strongest: float = setting(
         3.0, "strongest signal of the map; the others are 1/ratio and 1/ratio^2 of it", above=0
     )
@@ -60,11 +60,11 @@ class Failures:
         (1.2, 3.0), "least and largest ratio of neighbouring signals", above=1
     )
     size: tuple[float, float] = setting((0.001, 0.3), "least and largest size of the start", above=0, high=1)
-    ratios: int = setting(10, "ratios of the map", low=2)
-    sizes: int = setting(8, "sizes of the map, evenly in the logarithm", low=2)
+    ratios: int = setting(21, "ratios of the map", low=2)
+    sizes: int = setting(17, "sizes of the map, evenly in the logarithm", low=2)
     widths: tuple[int, ...] = setting((1, 2, 3, 4, 6), "widths d'", low=1)
     start: str = setting("uniform", "entries of U(0)", choices=("uniform", "gaussian"))
-    runs: int = setting(128, "trainings in each cell of the map", low=1)
+    runs: int = setting(640, "trainings in each cell of the map", low=1)
     horizon: float = setting(100.0, "time the trainings of the map are followed", above=0)
     time: float = setting(30.0, "time at which the map is drawn and judged", above=0)
     times: int = setting(24, "further times at which the map is kept", low=1)
@@ -74,30 +74,20 @@ class Failures:
     published: float = setting(100.0, "time the published figure 10 ends", above=0)
     long: float = setting(300.0, "time that world is followed", above=0)
     long_size: float = setting(0.1, "size of its starts", above=0, high=1)
-    long_runs: int = setting(2048, "its trainings for each width, and four times as many at d' = s", low=2)
+    long_runs: int = setting(2**16, "its trainings for each width, and four times as many at d' = s", low=2)
     sigma: float = setting(0.05, "standard deviation of every cluster", low=0)
     depths: tuple[int, ...] = setting((2, 3, 4), "depths of plain linear networks", low=2)
     deep_sizes: tuple[float, ...] = setting((0.03, 0.1, 0.2, 0.4, 0.8), "sizes of their starts", above=0)
     deep_horizon: float = setting(100.0, "time they are followed", above=0)
     deep_width: int = setting(3, "their width", low=CONCEPTS)
-    deep_runs: int = setting(128, "their trainings, for each depth and size", low=1)
+    deep_runs: int = setting(2048, "their trainings, for each depth and size", low=1)
     stride: float = setting(0.4, "time step of the integrator in units of 1/max(a)", above=0, high=1)
-    law_runs: int = setting(2**15, "starts from which the law's distribution is drawn", low=1000)
+    law_runs: int = setting(2**18, "starts from which the law's distribution is drawn", low=1000)
     solved: int = setting(32, "starts checked against an adaptive solver", low=1)
     base: int = setting(0, "key that all starts share", low=0, high=2**32 - 1)
 
     presets: ClassVar = {
         "reading": {"as-drawn": {"time": 100.0, "long": 600.0, "deep_horizon": 300.0}},
-        "scale": {
-            "full": {
-                "ratios": 21,
-                "sizes": 17,
-                "runs": 640,
-                "long_runs": 2**16,
-                "deep_runs": 2048,
-                "law_runs": 2**18,
-            }
-        },
     }
 
     def check(self) -> None:

@@ -13,7 +13,7 @@ from saltus.core.errors import BadInput, nearest
 from saltus.descent._ensemble import host_memory, run_many
 from saltus.papers.sim.symmetric import kernel
 from saltus.papers.sim.symmetric.algebra import gram, loss_at, rates, training_loss
-from saltus.papers.sim.symmetric.starts import DRAWS, drawn
+from saltus.papers.sim.symmetric.starts import DRAWS, drawn, drawn_in_lots
 from saltus.papers.sim.symmetric.steps import HOW
 from saltus.papers.sim.symmetric.watch import Descents, Diverged, Hits, Lowest, Rises, View, Watcher
 
@@ -40,6 +40,7 @@ class _Setting(NamedTuple):
     stored: int
     engine: str
     each: frozenset[str]  # arguments that differ from run to run
+    paced: bool  # whether steps change their length on the way
 
 
 def evolve(
@@ -56,6 +57,7 @@ def evolve(
     power: int = 1,
     watch: tuple[Watcher, ...] = WATCH,
     at: Sequence[int] | np.ndarray | None = None,
+    paces: Sequence[tuple[int, float]] = (),
     base: int = 0,
     dtype: str = "float64",
     engine: str = "auto",
@@ -76,6 +78,8 @@ def evolve(
     - `power`: 2 puts A^2 in the place of A in the dynamics and in the training loss.
     - `watch`: watchers (`symmetric.watch`), each adding its results. `at`: steps at which to keep the
       state, giving `at`, `path_w` [run, T, d, d], `path_loss` and `path_train` [run, T].
+    - `paces`: pairs (n, factor), ascending in n: from step n on, every step is `factor` times eta long.
+      What counts steps then counts them in units of eta.
     - `base`: run i starts from the key fold_in(key(base), i).
     - `engine`: "loop" (XLA's loop over steps) or "kernel" (`symmetric.kernel`: one GPU kernel for all
       steps; elsewhere it is interpreted, for checking); "auto" takes the kernel on a GPU.
@@ -116,7 +120,8 @@ def evolve(
     if (width := d if width is None else width) < 1 or d > LARGEST:
         raise BadInput(f"this engine is for 1 <= d <= {LARGEST} and width >= 1; got d={d}, width={width}")
     kept = _kept(at, steps)
-    numbers = {"steps": np.int64(steps), "at": kept, "base": np.uint32(base)}
+    stops = _stops(kept, paces, steps)
+    numbers = {"steps": np.int64(steps), "base": np.uint32(base), **stops}
     alone = {"a": 1, "target": 1, "eta": 0, "scale": 0, "U0": 2}
     each = frozenset(name for name, value in args.items() if value.ndim > alone[name])
 
@@ -129,7 +134,7 @@ def evolve(
     else:
         engine = "loop"
     found = run_many(
-        _block(_Setting(d, width, kind, how, tuple(watch), dtype, len(kept), engine, each)),
+        _block(_Setting(d, width, kind, how, tuple(watch), dtype, len(kept), engine, each, bool(paces))),
         runs,
         block=block or ((GPU_BLOCK if len(kept) < 8 else GPU_BLOCK_KEEPING) if on_gpu else HOST_BLOCK),
         axis=-1,
@@ -145,6 +150,9 @@ def evolve(
         found["hit"] = found["hit"] * own
     if len(kept):
         found["at"] = kept
+        if paces:
+            wanted = np.isin(stops["at"], kept)
+            found |= {name: found[name][:, wanted] for name in ("path_w", "path_loss", "path_train")}
     return found
 
 
@@ -173,26 +181,37 @@ def _block(setting: _Setting) -> Callable[..., dict[str, Any]]:
             state = gram(state)
 
         def view(n: Any, state: Any, setup: Any) -> View:
-            a, target, _ = setup
+            a, target, _, *pace = setup
             w = state if setting.how == "recursion" else gram(state)
             number = jnp.asarray(n).astype(dtype)
+            if pace:
+                offset, factor = pace
+                number = offset + number * factor
             return View(number, w, loss_at(w, target), training_loss(w, rates(a)))
 
         def advance(n: Any, carry: tuple[Any, Any], setup: Any) -> tuple[Any, Any]:
             state, seen = carry
             here = view(n, state, setup)
             seen = tuple(w.update(s, here) for w, s in zip(setting.watch, seen, strict=True))
-            return HOW[setting.how](setup[0], setup[2])(state), seen
+            eta = setup[2] * setup[4] if setting.paced else setup[2]
+            return HOW[setting.how](setup[0], eta)(state), seen
 
-        def many(begun: Any, end: Any, carry: Any) -> Any:
+        def at_pace(pace: Any) -> Any:
+            if not setting.paced:
+                return setup
+            pace = (x.astype(dtype) for x in pace)
+            return (*setup, *(x if setting.engine == "loop" else jnp.full(index.size, x) for x in pace))
+
+        def many(begun: Any, end: Any, carry: Any, pace: Any) -> Any:
+            setup = at_pace(pace)
             if setting.engine == "loop":
                 return jax.lax.fori_loop(begun, end, lambda n, c: advance(n, c, setup), carry)
             return kernel.loop(begun, end, advance, carry, setup, interpret=setting.engine == "interpreted")
 
         first = view(0, state, setup)
         carry = (state, tuple(w.begin(first) for w in setting.watch))
-        path, carry = _walk(many, lambda n, state: view(n, state, setup), carry, numbers, setting.stored)
-        last = view(numbers["steps"], carry[0], setup)
+        path, carry = _walk(many, lambda n, state: view(n, state, setup), carry, numbers, setting)
+        last = view(numbers["steps"], carry[0], at_pace((numbers["offset"][-1], numbers["factor"][-1])))
         out = {"loss": last.loss, "train": last.train, "w": _dense(last.w), "start_loss": first.loss, **path}
         for watcher, seen in zip(setting.watch, carry[1], strict=True):
             out |= watcher.result(watcher.update(seen, last), last)
@@ -202,23 +221,26 @@ def _block(setting: _Setting) -> Callable[..., dict[str, Any]]:
 
 
 def _walk(
-    many: Callable[..., Any], view: Callable[..., View], carry: Any, numbers: dict[str, Any], stored: int
+    many: Callable[..., Any], view: Callable[..., View], carry: Any, numbers: dict[str, Any], setting: _Setting
 ) -> tuple[dict[str, Any], Any]:
-    """All steps, from one kept step to the next; and what was kept."""
-    at, steps = numbers["at"], numbers["steps"]
+    """All steps, from one stop to the next; and what was kept."""
+    paces = (numbers["offset"], numbers["factor"])
     path: dict[str, Any] = {}
-    if stored:
+    begun = jnp.zeros_like(numbers["steps"])
+    if setting.stored or setting.paced:
 
-        def stretch(carry: tuple[Any, Any], end: Any) -> tuple[Any, Any]:
-            begun, inner = carry
-            inner = many(begun, end, inner)
+        def stretch(carry: tuple[Any, Any], to: Any) -> tuple[Any, Any]:
+            (begun, inner), (end, pace) = carry, to
+            inner = many(begun, end, inner, pace)
+            if not setting.stored:
+                return (end, inner), {}
             here = view(end, inner[0])
             return (end, inner), {"path_w": _dense(here.w), "path_loss": here.loss, "path_train": here.train}
 
-        (begun, carry), path = jax.lax.scan(stretch, (jnp.zeros_like(steps), carry), at)
-    else:
-        begun = jnp.zeros_like(steps)
-    return path, many(begun, steps, carry)
+        ends = numbers["at"]
+        before = tuple(x[: ends.size] for x in paces)
+        (begun, carry), path = jax.lax.scan(stretch, (begun, carry), (ends, before))
+    return path, many(begun, numbers["steps"], carry, tuple(x[-1] for x in paces))
 
 
 def _dense(w: Any) -> jax.Array:
@@ -253,15 +275,7 @@ def starts(
             f"{number} starts need {need / 2**30:.3g} GiB of memory and {free / 2**30:.3g} GiB are free; "
             "ask for fewer"
         )
-    index = _index(runs)
-    # Few lengths, hence few programs; a run's start is its own, however many are drawn.
-    padded = np.resize(index, 1 << max(5, (number - 1).bit_length())) if number <= 2**14 else index
-    found = np.asarray(_drawing(start, np.uint32(base), padded, d, width or d, np.float64(scale)))
-    return np.moveaxis(found[..., :number], -1, 0)
-
-
-# Compiled twice as fast without XLA's own fusions on a CPU, where drawing takes no time beside compiling.
-_drawing = jax.jit(drawn, static_argnums=(0, 3, 4), compiler_options={"xla_cpu_use_fusion_emitters": False})
+    return drawn_in_lots(start, base, _index(runs), d, width or d) * scale
 
 
 def _index(runs: int | Sequence[int] | np.ndarray) -> np.ndarray:
@@ -273,6 +287,24 @@ def _kept(at: Sequence[int] | np.ndarray | None, steps: int) -> np.ndarray:
     if kept.ndim != 1 or (kept.size and (np.any(np.diff(kept) <= 0) or kept[0] < 0 or kept[-1] > steps)):
         raise BadInput(f"at must be ascending steps between 0 and {steps}")
     return kept
+
+
+def _stops(kept: np.ndarray, paces: Sequence[tuple[int, float]], steps: int) -> dict[str, np.ndarray]:
+    """Where the loop stops, to keep a state or to change its pace: `at` [T]; and, for the stretch to each of
+    them and to the end [T+1], the length of a step and the time before step 0 that it would imply, in
+    units of eta."""
+    turns, factors = [n for n, _ in paces], [float(f) for _, f in paces]
+    ascending = all(x < y for x, y in zip([0, *turns], [*turns, steps], strict=True))
+    if not ascending or not all(np.isfinite(f) and f > 0 for f in factors):
+        raise BadInput(f"paces are (step, factor > 0) with ascending steps between 1 and {steps - 1}; got {paces}")
+    stops = np.unique(np.concatenate([kept, np.asarray(turns, np.int64)])).astype(np.int64)
+    begins = np.concatenate([[0], stops])
+    place = np.searchsorted(turns, begins, side="right")
+    factor = np.asarray([1.0, *factors])
+    lengths = np.diff(np.asarray([0, *turns, steps]))
+    clock = np.concatenate([[0.0], np.cumsum(lengths * factor)[:-1]])
+    offset = clock - np.asarray([0, *turns]) * factor
+    return {"at": stops, "offset": offset[place], "factor": factor[place]}
 
 
 def _array(name: str, value: Any, dims: int, most: int) -> np.ndarray:

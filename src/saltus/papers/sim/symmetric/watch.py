@@ -18,12 +18,18 @@ State = Any
 
 
 class View(NamedTuple):
-    """One step of B runs: its number, W, loss at x̂ and training loss; d: the entries' arrays [B]."""
+    """One step of B runs: its number (its time in units of eta), W, loss at x̂ and training loss; d: the
+    entries' arrays [B]."""
 
     step: Any
     w: Matrix
     loss: Any
     train: Any
+
+    @property
+    def time(self) -> Any:
+        """The number of the step for every run [B], as a watcher's state."""
+        return self.step + jnp.zeros_like(self.loss)
 
     @property
     def diagonal(self) -> tuple[Any, ...]:
@@ -97,22 +103,22 @@ class Hits:
         def at_once(level: float) -> tuple[Any, ...]:
             return tuple(jnp.where(w >= level, 0.0, jnp.inf).astype(w.dtype) for w in view.diagonal)
 
-        return view.diagonal, tuple(at_once(level) for level in self.levels)
+        return view.time, view.diagonal, tuple(at_once(level) for level in self.levels)
 
     def update(self, state: State, view: View) -> State:
-        before, hits = state
+        begun, before, hits = state
 
         def hit(known: Any, level: float, was: Any, is_: Any) -> Any:
-            within = jnp.where(is_ > was, (is_ - level) / (is_ - was), 0.0)
+            within = jnp.where(is_ > was, (is_ - level) / (is_ - was), 0.0) * (view.step - begun)
             return jnp.where((is_ >= level) & (known == jnp.inf), view.step - within, known)
 
-        return view.diagonal, tuple(
+        return view.time, view.diagonal, tuple(
             tuple(hit(*each) for each in zip(row, [level] * len(row), before, view.diagonal, strict=True))
             for row, level in zip(hits, self.levels, strict=True)
         )
 
     def result(self, state: State, view: View) -> dict[str, Any]:
-        return {"hit": jnp.stack([jnp.stack(row) for row in state[1]])}
+        return {"hit": jnp.stack([jnp.stack(row) for row in state[2]])}
 
 
 @dataclass(frozen=True)
