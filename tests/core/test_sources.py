@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,6 @@ import pytest
 
 from saltus import python
 from saltus.core import parts, record, shared, sources
-from saltus.papers.sim.studies import order
 
 TREE = (
     "_jax.py", "cli.py", "report/page.py", "core/lab.py", "descent/_loop.py", "papers/__init__.py",
@@ -20,24 +20,27 @@ TREE = (
 
 
 @pytest.fixture
-def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     for name in TREE:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(name)
     monkeypatch.setattr(sources, "PACKAGE", tmp_path)
-    return tmp_path
+    yield tmp_path
+    sources._of_package.cache_clear()
 
 
 def seen(tree: Path, source: str) -> set[str]:
     """The files whose change changes the checksum."""
-    found = set()
-    for name in TREE:
-        before = sources.digest.__wrapped__(source)
-        (tree / name).write_text(name + " changed")
-        if sources.digest.__wrapped__(source) != before:
-            found.add(name)
-        (tree / name).write_text(name)
-    return found
+    return {name for name in TREE if changes(tree / name, source)}
+
+
+def changes(file: Path, source: str) -> bool:
+    found = []
+    for words in ("before", "after"):
+        file.write_text(words)
+        sources._of_package.cache_clear()
+        found.append(sources.digest(source))
+    return found[0] != found[1]
 
 
 def test_a_paper_depends_on_the_shared_rooms_and_on_its_own(tree: Path) -> None:
@@ -51,13 +54,11 @@ def test_a_users_file_may_use_every_paper(tree: Path, tmp_path_factory: pytest.T
     own.write_text("x = 1")
     hidden = {"cli.py", "report/page.py", "papers/sim/studies/_pictures.py"}
     assert seen(tree, str(own)) == seen(tree, "") == set(TREE) - hidden
-    before = sources.digest.__wrapped__(str(own))
-    own.write_text("x = 2")
-    assert sources.digest.__wrapped__(str(own)) != before
+    assert changes(own, str(own))
 
 
 def test_of_this_package() -> None:
-    found = {p.relative_to(sources.PACKAGE).as_posix() for p in sources.files(order.__file__)}
+    found = {p.relative_to(sources.PACKAGE).as_posix() for p in sources.files("sim")}
     assert {"core/lab.py", "descent/_train.py", "_jax.py", "papers/sim/studies/order.py"} <= found
     assert not any(name.startswith(("papers/rank", "report", "cli")) for name in found)
     assert all((sources.PACKAGE / name).exists() for name in sources.SHOWS)
@@ -85,8 +86,8 @@ def test_parts_of_other_code_are_made_anew(
 def test_pictures_are_for_drawing_only() -> None:
     """What the checksum leaves out is only ever imported to draw."""
     python.studies()
-    pictures = [p for p in sources.PACKAGE.rglob("*.py") if p not in sources.files("")]
-    others = [p for p in sources.files("") if "studies" in p.parts]
+    pictures = [p for p in sources.PACKAGE.rglob("*.py") if p not in sources.files(None)]
+    others = [p for p in sources.files(None) if "studies" in p.parts]
     assert len(pictures) > 20
     for path in others:
         tree = ast.parse(path.read_text())

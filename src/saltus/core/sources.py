@@ -19,36 +19,40 @@ SHOWS = (
 )  # fmt: skip
 
 
-def files(source: str) -> list[Path]:
-    """The files that a study declared in `source` may compute with.
+def files(paper: str | None) -> list[Path]:
+    """The files of ours that a study may compute with: of a paper, or of anybody's (None).
 
     The rooms that all papers share, and its own paper's: no paper uses another's, which a linter watches. A
-    user's own file may use any paper.
+    user's own study may use any paper.
     """
-    file = Path(source) if source else None
-    ours = file is not None and file.is_relative_to(PACKAGE / "papers")
-    own = file.relative_to(PACKAGE).parts[:2] if file is not None and ours else ("papers",)
-    found = [] if file is None or ours else [file]
+    found = []
     for path in sorted(PACKAGE.rglob("*.py")):
         parts = path.relative_to(PACKAGE).parts
         if parts[0] in SHOWS or path.stem.endswith("_pictures"):
             continue
-        if parts[0] != "papers" or len(parts) == 2 or parts[: len(own)] == own:
+        if parts[0] != "papers" or len(parts) == 2 or paper in (None, parts[1]):
             found.append(path)
     return found
 
 
-@cache
 def digest(source: str) -> str:
-    """A checksum of those files' names and contents."""
+    """A checksum of all that a study declared in the file `source` may compute with."""
+    file = Path(source)
+    if file.is_relative_to(PACKAGE / "papers"):
+        return _of_package(file.relative_to(PACKAGE).parts[1])
+    try:
+        own = file.read_bytes() if source else b""
+    except OSError:  # gone since it was imported
+        own = b""
+    return hashlib.sha256(_of_package(None).encode() + own).hexdigest()[:16]
+
+
+@cache  # what is imported stays as it is, whatever happens to the files
+def _of_package(paper: str | None) -> str:
     total = hashlib.sha256()
-    for path in files(source):
-        name = path.relative_to(PACKAGE).as_posix() if path.is_relative_to(PACKAGE) else "own"
-        total.update(name.encode() + b"\0")
-        try:
-            total.update(hashlib.sha256(path.read_bytes()).digest())
-        except OSError:  # gone since it was imported
-            continue
+    for path in files(paper):
+        total.update(path.relative_to(PACKAGE).as_posix().encode() + b"\0")
+        total.update(hashlib.sha256(path.read_bytes()).digest())
     return total.hexdigest()[:16]
 
 
