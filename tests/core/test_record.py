@@ -88,7 +88,7 @@ def test_everything_a_study_makes_comes_back(Plain: Any, tmp_path: Path) -> None
             lambda: xr.Dataset(coords={"a": ("t", [1]), "b": ("t", [2])}).set_index(t=["a", "b"]),
             "many-levelled index",
         ),
-        (lambda: 3, "an xarray Dataset, not a int"),
+        (lambda: 3, "an xarray Dataset, not int"),
     ],
 )  # fmt: skip
 def test_what_no_record_can_hold(data: Callable[[], Any], says: str, tmp_path: Path) -> None:

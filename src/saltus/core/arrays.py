@@ -62,7 +62,7 @@ def one_nan(data: xarray.Dataset) -> xarray.Dataset:
 def ready(data: xarray.Dataset) -> xarray.Dataset:
     """The dataset as it is to be written, or one line saying what in it no record can hold."""
     if not isinstance(data, xr.Dataset):
-        raise BadInput(f"a record holds an xarray Dataset, not a {type(data).__name__}")
+        raise BadInput(f"a record holds an xarray Dataset, not {type(data).__name__}")
     for name, variable in data.variables.items():
         _check_name(name)
         if variable.dtype.kind in "mM":

@@ -14,8 +14,8 @@ from pathlib import Path
 PACKAGE = Path(__file__).resolve().parents[1]
 # These ask for computations, find them and show them; none of them makes a number.
 SHOWS = (
-    "__main__.py", "arguments.py", "cli.py", "commands.py", "python.py", "report", "signals.py", "streams.py",
-    "tour.py",
+    "__main__.py", "arguments.py", "cli.py", "commands.py", "python.py", "report", "running.py", "signals.py",
+    "streams.py", "tour.py",
 )  # fmt: skip
 
 
