@@ -114,6 +114,9 @@ def test_views_lie_beside_the_record(run: CLI) -> None:
         (["run", "FILE", "--rate", "-1"], "greater than 0, not -1"),
         (["run", "FILE", "--runs", "a\0"], "null character"),
         (["run", "FILE", "--name", "a", "b"], "takes a word"),
+        (["run", "FILE", "\u2014rate", "2"], "two plain hyphens: --rate"),
+        (["run", "FILE", "--Rate", "2"], "did you mean rate"),
+        (["show", "SIM/FIG2A"], "did you mean sim/fig2a"),
         (["run", "nowhere.py"], "no file nowhere.py"),
         (["run", "x" * 5000 + ".py"], "name too long"),
         (["run", ""], "no study ''"),
@@ -145,6 +148,11 @@ TOML = {
     "runs = 0x" + "f" * 5000: "too large",
     "mu = " + "[" * 5000: "not TOML",
     "mu = [{a = 1}]": "takes 2 values",
+    "\ufeffrate = 2.5": None,  # as some editors begin every file
+    "json = true": "json is an option of the command line",
+    "no-isy = true": "did you mean noisy",
+    "a-b = 1\na_b = 2": "'a_b' is given twice",
+    "rate = 1 #" + "x" * (1 << 20): "too long",
 }
 
 
@@ -163,7 +171,7 @@ def test_settings_from_a_file(text: str, run: CLI, tmp_path: Path) -> None:
 def test_the_line_wins_over_the_file(run: CLI, tmp_path: Path) -> None:
     file = tmp_path / "settings.toml"
     file.write_text("rate = 2.5\nno-such = 1")
-    assert "no option --no-such" in run("--settings", file).refused()
+    assert "settings.toml: tests/plain has no setting no-such" in run("--settings", file).refused()
     file.write_text("rate = 2.5\nruns = 9")
     (row,) = run("--settings", file, "--rate", "3", "--json", "--no-figure").objects
     assert (row["settings"]["rate"], row["settings"]["runs"]) == (3.0, 9)
@@ -171,6 +179,10 @@ def test_the_line_wins_over_the_file(run: CLI, tmp_path: Path) -> None:
     run("--settings", file).refused()
     run("--settings", tmp_path).refused()
     run("--settings", tmp_path / "none.toml").refused()
+
+
+def test_a_file_without_end_is_not_read_to_it(run: CLI) -> None:
+    assert "too long" in run("--settings", "/dev/zero").refused()
 
 
 BROKEN = {
@@ -184,14 +196,50 @@ BROKEN = {
     "import saltus\n@saltus.study('mine')\nclass X: pass": "not a study's id",
     "\0": "could not be imported",
     "raise RecursionError": "RecursionError",
+    "raise BaseException('out')": "BaseException: out",
+    "DECLARED a: dict = saltus.setting(None, 'a')": "a is declared as dict; a setting is int",
+    "DECLARED a: 'Nope' = saltus.setting(1, 'a')": "name 'Nope' is not defined",
+    "DECLARED a: int = saltus.setting('b', 'a')": "a has a default it cannot have",
+    "DECLARED json: int = saltus.setting(1, 'a')": "cannot be called json",
+    "import saltus\nsaltus.study('mine/x', checks='one')": "a tuple of sentences",
+    "import saltus\nsaltus.study('mine/x', version='1')": "version is a whole number",
+    "import saltus\nsaltus.study('mine/x', cost=3)": "cost is a word or a sentence",
 }
+DECLARED = """
+import saltus
+from dataclasses import dataclass
+
+@saltus.study("mine/declared")
+@dataclass
+class Declared:
+    %s
+    def run(self): ...
+    def claims(self, record, law): ...
+"""
 
 
 @pytest.mark.parametrize("text", BROKEN, ids=lambda text: text[:20])
 def test_a_users_file_that_is_no_study(text: str, cli: CLI, tmp_path: Path) -> None:
     file = tmp_path / "mine.py"
-    file.write_text(text)
+    file.write_text(DECLARED % text[9:] if text.startswith("DECLARED") else text)
     assert BROKEN[text] in cli("run", file, "--out", tmp_path / "out").refused()
+    cli("run", file, "--out", tmp_path / "out").refused()  # half a file is none the second time either
+
+
+def test_two_studies_of_one_name_in_a_file(cli: CLI, tmp_path: Path) -> None:
+    file = tmp_path / "mine.py"
+    one = DECLARED % "x: int = 1"
+    file.write_text(one + one.replace("class Declared", "class Other"))
+    assert "two studies called 'mine/declared'" in cli("run", file, "--out", tmp_path / "out").refused()
+
+
+def test_a_changed_file_is_read_anew(cli: CLI, tmp_path: Path) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text(DECLARED % "x: int = 1")
+    assert "--x 1" in cli("show", file).out
+    file.write_text(DECLARED.replace("mine/declared", "mine/renamed") % "x: int = 2")
+    assert "--x 2" in cli("show", file).out
+    assert "mine/declared" not in cli("list").out
 
 
 def test_a_fault_in_a_users_study_is_told_with_its_line(cli: CLI, tmp_path: Path) -> None:
@@ -204,6 +252,44 @@ def test_a_fault_in_a_users_study_is_told_with_its_line(cli: CLI, tmp_path: Path
     said = cli("run", file, "--out", tmp_path / "out", "--quiet")
     assert f"{file}, line 9: ZeroDivisionError" in said.refused()
     assert "Traceback" in cli("run", file, "--out", tmp_path / "out", "--debug").err
+
+
+LOUD = """
+import sys
+from dataclasses import dataclass
+import saltus, xarray
+
+print("while it is read")
+
+@saltus.study("mine/loud")
+@dataclass(frozen=True)
+class Loud:
+    how: str = saltus.setting("prints", "what it does")
+    def run(self):
+        print("while it runs")
+        if self.how == "exits":
+            sys.exit(7)
+        if self.how == "refuses":
+            raise saltus.BadInput("it cannot be done")
+        return xarray.Dataset({"x": 1.0})
+    def claims(self, record, law):
+        yield from ()
+"""
+
+
+def test_nothing_but_objects_on_stdout(cli: CLI, quick_file: Path, tmp_path: Path) -> None:
+    file = tmp_path / "loud.py"
+    file.write_text(LOUD)
+    said = cli("run", file, "--json", "--out", tmp_path / "out")
+    assert [row["id"] for row in said.objects] == ["mine/loud"]
+    assert "while it is read" in said.err
+    assert "while it runs" in said.err
+    assert "SystemExit: 7" in cli("run", file, "--how", "exits", "--quiet", "--out", tmp_path / "out").err
+    # What was done before something failed is told all the same, and what failed leaves nothing behind.
+    said = cli("run", quick_file, file, "--how", "refuses", "--json", "--out", tmp_path / "new")
+    assert (said.status, [row["id"] for row in said.objects]) == (2, ["tests/quick"])
+    assert said.err.endswith("saltus: it cannot be done\n")
+    assert [p.name for p in (tmp_path / "new" / "mine" / "loud").iterdir()] == []
 
 
 @pytest.mark.parametrize(
@@ -327,7 +413,11 @@ def test_streams_that_are_closed_full_or_plain(done: list[str]) -> None:
     status, _, err = shell(f"set -o pipefail; {line} --json --quiet | true")
     assert status in (0, 141)
     assert not err
+    # Progress that nobody can read is no reason to stop.
+    status, out, _ = shell(f"{line} --json 2>/dev/full")
+    assert (status, out.count("\n")) == (0, 1)
     for env in (
+        {"COLUMNS": "0"},
         {"PYTHONIOENCODING": "ascii"},
         {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"},
         {"COLUMNS": "5"},
@@ -338,6 +428,10 @@ def test_streams_that_are_closed_full_or_plain(done: list[str]) -> None:
         assert (status, "Error" in err) == (0, False), (env, err)
         assert out
     assert ">= 1" in shell(line, PYTHONIOENCODING="ascii", COLUMNS="200")[1]
+    assert len(shell(line, COLUMNS="1")[1].splitlines()) < 30
+    listed = shell(f"{sys.executable} -m saltus list", PYTHONIOENCODING="ascii")[1]
+    assert "Boix-Adsera" in listed
+    assert "?" not in listed
 
 
 def test_a_home_that_cannot_be_written(quick_file: Path, tmp_path: Path) -> None:

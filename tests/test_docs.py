@@ -15,9 +15,9 @@ import pytest
 import saltus
 from saltus import python
 from saltus.cli import COMMANDS
-from saltus.commands import RUN
 from saltus.core import settings
 from saltus.core.errors import BadInput
+from saltus.running import RUN
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "tools"))

@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from said import Said
-from saltus import arguments, commands, python
+from saltus import arguments, python, running
 from saltus.core import describe, lab
 from saltus.core import settings as core
 from saltus.core.errors import BadInput
@@ -81,7 +81,7 @@ def test_any_settings_are_refused_in_a_line_or_written_back(info: Any) -> None:
             return
         # The exact command to see it again gives the very same settings.
         words = shlex.split(lab.command(made))[2:]
-        args = arguments.parse("run", words, commands.RUN, open_ended=True)
+        args = arguments.parse("run", words, running.RUN, open_ended=True)
         again = cls(**args.extra)
         assert lab.key(again) == lab.key(made)
         assert lab.values_of(again) == lab.values_of(made)

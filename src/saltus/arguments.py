@@ -11,6 +11,7 @@ from saltus.core.errors import BadInput, nearest
 
 flag: Literal["flag"] = "flag"
 value: Literal["value"] = "value"
+DASHES = "\u2010\u2011\u2012\u2013\u2014\u2015\u2212"
 _NUMBER = re.compile(r"^-[\d.]")
 
 
@@ -59,6 +60,10 @@ def parse(
         if not word.startswith("--") or _NUMBER.match(word):
             if word.startswith("-") and len(word) > 1 and not _NUMBER.match(word):
                 raise BadInput(f"no option {word}; options are written --name, see saltus --help")
+            if word.startswith(tuple(DASHES)):  # as word processors and web pages make of two hyphens
+                raise BadInput(
+                    f"no option {word}; options begin with two plain hyphens: --{word.lstrip(DASHES + '-')}"
+                )
             out.names.append(word)
             continue
         name, equals, attached = word[2:].partition("=")

@@ -76,7 +76,7 @@ def _guarded(words: list[str], stop: signals.Stop) -> int:
         return 141
     except MemoryError:
         return _complain("not enough memory for these settings; use fewer runs or smaller sizes")
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # a study of anybody's may call sys.exit()
         if stop.requested:
             return _complain(signals.SAID, signals.STATUS)
         if debug:
@@ -90,7 +90,7 @@ def _complain(text: str, status: int = 2) -> int:
     return status
 
 
-def _broken(error: Exception, words: list[str]) -> int:
+def _broken(error: BaseException, words: list[str]) -> int:
     """What was not foreseen, in one line: the machine's limits, a user's own study, or a mistake of ours."""
     text = str(error)
     if "RESOURCE_EXHAUSTED" in text or "Out of memory" in text:
@@ -108,7 +108,7 @@ def _broken(error: Exception, words: list[str]) -> int:
     return _complain(f"internal fault, {type(error).__name__}; please report it{_log(words)}", 3)
 
 
-def _in_own_study(error: Exception) -> str | None:
+def _in_own_study(error: BaseException) -> str | None:
     """Where in a user's own file it happened, if it passed through one."""
     from saltus.core import study
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from saltus import papers
-from saltus.core import record, store
+from saltus.core import declared, record, store
 from saltus.core import study as registry
 from saltus.core.errors import BadInput
 from saltus.core.progress import Silent
@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     import xarray
 
     from saltus.report.outcome import Outcome
+
+
+# The users' files imported so far, and what was in them.
+_IMPORTED: dict[str, bytes] = {}
 
 
 def studies() -> dict[str, Info]:
@@ -40,16 +44,25 @@ def find(names: list[str]) -> list[Info]:
 
 
 def from_file(file: Path) -> list[Info]:
-    """Import a user's own file and return the studies it registers."""
+    """Import a user's own file and return the studies it registers; anew where it has changed since."""
     try:
         if not file.is_file():
             raise BadInput(f"no file {file}; give the path of a Python file that registers a study")
+        resolved, content = str(file.resolve()), file.read_bytes()
     except OSError as error:
         raise BadInput(f"cannot read {str(file)[:80]}: {error.strerror}") from None
-    resolved = str(file.resolve())
-    held = [s for s in registry.studies().values() if s.source == resolved]
-    if held:
-        return held
+    if _IMPORTED.get(resolved) != content:
+        registry.forget(resolved)
+        try:
+            _import(file, resolved)
+        except BaseException:
+            registry.forget(resolved)  # half a file is none
+            raise
+        _IMPORTED[resolved] = content
+    return registry.of_file(resolved)
+
+
+def _import(file: Path, resolved: str) -> None:
     name = "saltus_user_" + hashlib.sha256(resolved.encode()).hexdigest()[:12]
     spec = importlib.util.spec_from_file_location(name, resolved)
     if spec is None or spec.loader is None:
@@ -60,9 +73,9 @@ def from_file(file: Path) -> list[Info]:
     sys.path.insert(0, str(Path(resolved).parent))
     try:
         spec.loader.exec_module(module)
-    except BadInput:
+    except (BadInput, KeyboardInterrupt):
         raise
-    except (Exception, SystemExit) as error:
+    except BaseException as error:  # whatever a file of anybody's may do, sys.exit() among it
         del sys.modules[name]
         lines = [
             frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == resolved
@@ -71,10 +84,15 @@ def from_file(file: Path) -> list[Info]:
         raise BadInput(f"{file}{where} could not be imported: {type(error).__name__}: {error}") from error
     finally:
         sys.path.remove(str(Path(resolved).parent))
-    found = [s for s in registry.studies().values() if s.source == resolved]
+    found = {info.id: info for info in registry.of_file(resolved)}
     if not found:
         raise BadInput(f"{file} registers no study; put @saltus.study('mine/name') on a dataclass in it")
-    return found
+    for held in vars(module).values():
+        info = vars(held).get("info") if isinstance(held, type) else None
+        if isinstance(info, Info) and info.id in found and info.cls is not found[info.id].cls:
+            raise BadInput(f"{file} has two studies called {info.id!r}; give one of them another id")
+    for info in found.values():
+        declared.check(info.cls)
 
 
 def run(
@@ -130,7 +148,11 @@ def reopen(path: str | Path) -> Outcome:
             f"the record at {path} is of version {manifest.get('version')} of {info.id}, "
             f"this saltus has {info.version}; run the study again"
         )
-    return Outcome(info.cls(**manifest["settings"]), held, computed=False)
+    try:
+        study = info.cls(**manifest["settings"])
+    except BadInput as error:
+        raise BadInput(f"the record at {path} has settings that this saltus refuses: {error}") from None
+    return Outcome(study, held, computed=False)
 
 
 def _info_of(manifest: dict[str, Any], path: Path) -> Info:

@@ -7,14 +7,24 @@ import contextlib
 import io
 import os
 import sys
+import unicodedata
 
-PLAIN = {"≥": ">=", "≤": "<=", "·": "-", "×": "x", "–": "-", "—": "-", "…": "...", "²": "^2"}
+PLAIN = {"≥": ">=", "≤": "<=", "·": "-", "×": "x", "–": "-", "—": "-", "…": "...", "²": "^2", "\u0302": "^"}
 
 
 def _plain(error: UnicodeError) -> tuple[str, int]:
     assert isinstance(error, UnicodeEncodeError)
     held = error.object[error.start : error.end]
-    return "".join(PLAIN.get(character, "?") for character in held), error.end
+    return "".join(PLAIN.get(character) or _letter(character) for character in held), error.end
+
+
+def _letter(character: str) -> str:
+    """A letter without its accent; of what is no letter, a question mark."""
+    plain = unicodedata.normalize("NFKD", character).encode("ascii", "ignore").decode()
+    if plain:
+        return plain
+    name = unicodedata.name(character, "")
+    return name.rpartition(" ")[2].lower() if name.startswith("GREEK SMALL LETTER") else "?"
 
 
 def prepare() -> None:

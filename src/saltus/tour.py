@@ -10,7 +10,7 @@ from typing import Any
 from saltus import python
 from saltus.core import store
 from saltus.core import study as registry
-from saltus.core.progress import clock, for_stderr
+from saltus.core.progress import clock, console, for_stderr
 
 # The stops of the tour, a few per finished paper: what a newcomer should see first. Where a study's own
 # settings take longer than a tour may, fewer runs do.
@@ -30,8 +30,6 @@ def take(out: str | Path = store.DEFAULT) -> int:
         f"A tour of {len(STOPS)} papers in {len(stops)} studies; theory and experiment on the same axes."
     )
 
-    from rich.console import Console
-
     from saltus.report.page import write_page
     from saltus.report.turns import in_turn
 
@@ -39,11 +37,11 @@ def take(out: str | Path = store.DEFAULT) -> int:
         info = stops[number].info
         show.say(f"[{number + 1}/{len(stops)}] {info.id}  {info.title}")
 
-    console = Console()
+    terminal = console()
     outcomes = []
     for turn in in_turn(stops, out, show=show, before=before):
         outcomes.append(turn.outcome)
-        console.print(turn.outcome)
+        terminal.print(turn.outcome)
     page = write_page(outcomes, store.Store(out).root / "tour.html", "saltus: a tour")
     odd = sum(not o.as_documented for o in outcomes)
     works = ", ".join(registry.papers()[name].title for name in STOPS if name in registry.papers())

@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import saltus
-from saltus.core import record
+from saltus.core import arrays, record
 from saltus.core.errors import BadInput
 
 PART = {"part": "x"}
-arrays = hnp.arrays(
+any_array = hnp.arrays(
     st.sampled_from([np.float64, np.float32, np.int64, np.int8, np.uint16, np.bool_, np.dtype("U3")]),
     hnp.array_shapes(min_dims=0, max_dims=3, min_side=0, max_side=3),
 )
@@ -29,15 +29,15 @@ def tree(folder: Path) -> dict[str, bytes]:
 
 
 @settings(max_examples=20)
-@given(arrays)
+@given(any_array)
 def test_any_array_comes_back_bit_for_bit(
     tmp_path_factory: pytest.TempPathFactory, values: np.ndarray
 ) -> None:
     folder = tmp_path_factory.mktemp("record")
     dims = tuple(f"d{i}" for i in range(values.ndim))
-    made = record.tidy(xr.Dataset({"a": (dims, values)}))
+    made = arrays.tidy(xr.Dataset({"a": (dims, values)}))
     assert (made.a.values == values).all() or values.dtype.kind == "f"
-    values = values if values.dtype.kind not in "Uf" else record.one_nan(made).a.values
+    values = values if values.dtype.kind not in "Uf" else arrays.one_nan(made).a.values
     record.write(folder / "one", made, PART)
     held = record.read(folder / "one").data
     assert held.a.dtype == values.dtype
@@ -66,11 +66,35 @@ def test_everything_a_study_makes_comes_back(Plain: Any, tmp_path: Path) -> None
     made = Plain().part(0)
     record.write(tmp_path / "one", made, PART)
     held = record.read(tmp_path / "one").data
-    xr.testing.assert_identical(held, record.tidy(made))
+    xr.testing.assert_identical(held, arrays.tidy(made))
     assert held.x.attrs["units"] == "seconds"
     assert held.odd.values.tobytes() == made.odd.values.tobytes()
     assert held.label.values.tolist() == ["é", "longer ☃"]
     assert not any(v.encoding for v in held.variables.values())
+
+
+@pytest.mark.parametrize(
+    ("data", "says"),
+    [
+        (lambda: xr.Dataset({"a/b": 1.0}), "named 'a/b'"),
+        (lambda: xr.Dataset({"": 1.0}), "named ''"),
+        (lambda: xr.Dataset({"..": 1.0}), "named '..'"),
+        (lambda: xr.Dataset({"a\0": 1.0}), "named 'a"),
+        (lambda: xr.Dataset({"a" * 300: 1.0}), "named 'aaa"),
+        (lambda: xr.Dataset({3: 1.0}), "names are words"),
+        (lambda: xr.Dataset({"a": 1.0}, attrs={"made": print}), "'made' of the dataset's attributes"),
+        (lambda: xr.Dataset({"a": ((), 1.0, {"of": {1, 2}})}), "'of' of the attributes of 'a', a set"),
+        (
+            lambda: xr.Dataset(coords={"a": ("t", [1]), "b": ("t", [2])}).set_index(t=["a", "b"]),
+            "many-levelled index",
+        ),
+        (lambda: 3, "an xarray Dataset, not int"),
+    ],
+)  # fmt: skip
+def test_what_no_record_can_hold(data: Callable[[], Any], says: str, tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match=says):
+        record.write(tmp_path / "one", data(), PART)
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("dates", [np.array(["2025-01-01"], "M8[ns]"), np.array([1], "m8[ns]")])
@@ -89,7 +113,7 @@ def test_digest_sees_every_bit() -> None:
         xr.Dataset({"a": ("t", np.array([0.0, 1.0], np.float32))}),
         base.assign_coords(t=[0, 1]),
     ]
-    assert len({record.digest(d) for d in [base, *others]}) == 6
+    assert len({arrays.digest(d) for d in [base, *others]}) == 6
 
 
 @pytest.fixture(scope="module")
@@ -107,23 +131,15 @@ def chunk(place: Path) -> Path:
     return next(p for p in sorted((place / "data.zarr" / "x").iterdir()) if not p.name.startswith("."))
 
 
-def rewrite(**changes: Any) -> Callable[[Path], object]:
+def rewrite(sealed: bool = False, **changes: Any) -> Callable[[Path], object]:
+    """Change what a manifest says; without its seal, as in the records of the first saltus."""
+
     def do(place: Path) -> None:
         file = place / "manifest.json"
-        held = json.loads(file.read_text()) | changes
+        held = json.loads(file.read_text()) | changes | ({} if sealed else {"seal": ...})
         file.write_text(json.dumps({k: v for k, v in held.items() if v is not ...}))
 
-    def clean(place: Path) -> None:
-        for name, value in changes.items():
-            if value is ...:
-                file = place / "manifest.json"
-                held = json.loads(file.read_text())
-                del held[name]
-                file.write_text(json.dumps(held))
-                return
-        do(place)
-
-    return clean
+    return do
 
 
 DAMAGE: dict[str, Callable[[Path], object]] = {
@@ -148,6 +164,9 @@ DAMAGE: dict[str, Callable[[Path], object]] = {
     "no seconds": rewrite(seconds=...),
     "no processor": rewrite(machine={"cores": 2}),
     "another checksum": rewrite(digest="0"),
+    "other seconds under the seal": rewrite(sealed=True, seconds=float("nan")),
+    "no commit under the seal": rewrite(sealed=True, commit=...),
+    "an array without description": lambda p: (p / "data.zarr" / "x" / ".zarray").unlink(),
 }
 
 

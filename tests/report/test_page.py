@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable
 from html.parser import HTMLParser
@@ -78,7 +79,9 @@ def test_a_choice_of_records(cli: CLI, shelf: Path) -> None:
     quick = cli("report", "tests/quick", "--out", shelf)
     assert "Nothing is quick." in Path(quick.out.strip()).read_text(encoding="utf-8")
     assert "no record of" in cli("report", "tests/quick", "--out", record.parents[1] / "plain").refused()
-    cli("report", shelf / "tests", "--out", shelf).refused()
+    for folder in (shelf, shelf / "tests", shelf / "tests" / "plain"):  # all that lies below it
+        assert cli("report", folder, "--out", record.parent, "--to", shelf / "below.html").status == 0
+    assert "Nothing is quick." not in (shelf / "below.html").read_text(encoding="utf-8")
     cli("report", "--out", shelf, "--to", shelf).refused()
     cli("report", "--out", shelf, "--to", shelf / "report.html" / "below").refused()
 
@@ -149,3 +152,26 @@ def test_two_claims_of_one_name_are_a_mistake(
     monkeypatch.setattr(type(outcome.study), "claims", lambda *_: twice)
     with pytest.raises(BadInput, match="share an id"):
         _ = type(outcome)(outcome.study, outcome.record).claims
+
+
+def test_where_no_page_can_be_written(cli: CLI, shelf: Path, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "file").touch()
+    for to, says in (
+        ("/dev/null", "is no plain file"),
+        (tmp_path / "pipe", "is no plain file"),
+        (tmp_path, "is a folder"),
+        ("/proc/page.html", "cannot write"),
+        (tmp_path / "file" / "page.html", "cannot write"),
+        (tmp_path / ("x" * 300), "cannot write"),
+    ):
+        assert says in cli("report", "--out", shelf, "--to", to).refused()
+    assert not Path("/dev/null").is_file()
+
+
+def test_a_page_goes_where_a_link_leads(cli: CLI, shelf: Path, tmp_path: Path) -> None:
+    (tmp_path / "link.html").symlink_to(tmp_path / "page.html")
+    for _ in range(2):
+        assert cli("report", "--out", shelf, "--to", tmp_path / "link.html").status == 0
+    assert (tmp_path / "link.html").is_symlink()
+    assert "<h2>" in (tmp_path / "page.html").read_text(encoding="utf-8")

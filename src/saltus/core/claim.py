@@ -111,6 +111,8 @@ def _claim(test: Test) -> Callable[..., Claim]:
         if not expected and not because:
             raise TypeError(f"claim {id!r} is documented as not holding and must say why")
         words, seen = control
+        if not all(isinstance(text, str) for text in (id, says, words, because)):
+            raise TypeError(f"claim {id!r}: its id, its sentence and its control's are words")
         held = passes(seen, test, threshold)
         return Claim(id, says, estimate, test, threshold, Control(words, seen, held), expected, because)
 

@@ -14,9 +14,8 @@ from saltus.core.study import Info, papers
 
 def describe(info: Info) -> str:
     """Everything known of a study without running it, as plain text."""
-    doc = inspect.getdoc(info.cls) or info.id
-    title, _, rest = doc.partition("\n")
-    lines = [_fill(title, f"{info.id}  ", 2)]
+    rest = (inspect.getdoc(info.cls) or "").partition("\n")[2]
+    lines = [_fill(info.title, f"{info.id}  ", 2)]
     for paragraph in rest.strip().split("\n\n") if rest.strip() else []:
         # Lines set apart by their author stay as they are.
         apart = any(line.startswith((" ", "- ")) for line in paragraph.splitlines())

@@ -11,6 +11,7 @@ class BadInput(ValueError):
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
-    """`; did you mean X?` for the closest known word, or nothing."""
-    close = difflib.get_close_matches(word, list(known), n=1, cutoff=0.5)
-    return f"; did you mean {close[0]}?" if close else ""
+    """`; did you mean X?` for the closest known word, whatever its case, or nothing."""
+    spelt = {name.lower(): name for name in known}
+    close = difflib.get_close_matches(word.lower(), list(spelt), n=1, cutoff=0.5)
+    return f"; did you mean {spelt[close[0]]}?" if close else ""

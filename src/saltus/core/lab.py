@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
-import hashlib
 import importlib
 import inspect
 import json
@@ -19,7 +17,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from saltus.core import record, settings, shared, store
+from saltus.core import parts, record, settings, shared, store
 from saltus.core.errors import BadInput
 from saltus.core.progress import Silent, Tick
 from saltus.core.record import Record
@@ -29,16 +27,17 @@ if TYPE_CHECKING:
     import xarray
 
 
-STAMP = "made-with.json"
-
-
 class Lab:
     """What a running study may ask for: a place for finished parts, and a progress display."""
 
     def __init__(
-        self, parts: Path | None = None, show: Silent | None = None, root: Path | None = None
+        self,
+        parts: Path | None = None,
+        show: Silent | None = None,
+        root: Path | None = None,
+        source: str = "",
     ) -> None:
-        self._parts, self._root = parts, root
+        self._parts, self._root, self._source = parts, root, source
         self.show = show or Silent()
         self.kept: list[str] = []
 
@@ -53,7 +52,7 @@ class Lab:
         self.kept.append(name)
         if self._parts is None:
             return compute()
-        place = self._parts / (hashlib.sha256(name.encode()).hexdigest()[:16] + ".part")
+        place = parts.part(self._parts, name)
         if place.exists():
             try:
                 held = record.read(place)
@@ -66,7 +65,7 @@ class Lab:
         return record.read(place).data
 
     def keep_all(
-        self, parts: Mapping[str, Callable[[], xarray.Dataset]], label: str = "parts"
+        self, computes: Mapping[str, Callable[[], xarray.Dataset]], label: str = "parts"
     ) -> list[xarray.Dataset]:
         """Several parts, as many at a time as there are cores; **returns** them in the order given.
 
@@ -74,7 +73,7 @@ class Lab:
         a program of their own go side by side.
         """
         with self.progress(label) as tick, ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
-            waiting = [pool.submit(self.keep, name, compute) for name, compute in parts.items()]
+            waiting = [pool.submit(self.keep, name, compute) for name, compute in computes.items()]
             try:
                 for done, _ in enumerate(as_completed(waiting), 1):
                     tick(done, len(waiting))
@@ -94,7 +93,7 @@ class Lab:
         """
         if self._root is None:
             return compute(None)
-        return shared.obtain(self._root, name, about, compute)
+        return shared.obtain(self._root, name, about, compute, source=self._source)
 
     def record_of(self, study: Any) -> xarray.Dataset:
         """The record of another study, of which this one is a further view: nothing is computed twice.
@@ -204,19 +203,23 @@ def run(
             found = record.read(place)
             if found.manifest["study"] != info.id:
                 raise BadInput(f"{place} belongs to study {found.manifest['study']}; choose another --out")
-            _drop_stale(_parts_of(place), place)
+            parts.drop_stale(place)
             return found, False
         if place.exists():
             _replaceable(place, info)
-        parts = _parts(place, info)
+        folder = parts.open_folder(place, info)
         began = time.time()
-        lab = Lab(parts, show, shelf.root)
+        lab = Lab(folder, show, shelf.root, info.source)
         try:
             data = _compute(study, lab)
             record.write(place, data, _manifest(study, lab, began))
         except KeyboardInterrupt:
-            raise Interrupted(len(list(parts.glob("*.part"))), parts) from None
-        shutil.rmtree(parts, ignore_errors=True)
+            raise Interrupted(parts.finished(folder), folder) from None
+        except Exception:
+            if not parts.finished(folder):  # what failed at once leaves nothing behind
+                shutil.rmtree(folder, ignore_errors=True)
+            raise
+        shutil.rmtree(folder, ignore_errors=True)
         return record.read(place), True
 
 
@@ -241,10 +244,10 @@ def _manifest(study: Any, lab: Lab, began: float) -> dict[str, Any]:
 class Interrupted(KeyboardInterrupt):
     """Stopped by the user; what was finished is kept."""
 
-    def __init__(self, done: int, parts: Path) -> None:
+    def __init__(self, done: int, folder: Path) -> None:
         kept = f"{done} finished part{'s are' if done != 1 else ' is'} kept, and "
         super().__init__(f"interrupted; {kept if done else ''}the same command goes on from there")
-        self.done, self.parts = done, parts
+        self.done, self.folder = done, folder
 
 
 def _replaceable(place: Path, info: Info) -> None:
@@ -268,38 +271,3 @@ def _compute(study: Any, lab: Lab) -> xarray.Dataset:
     if not isinstance(data, xr.Dataset):
         raise BadInput(f"{type(study).info.id}: run must return an xarray Dataset, not {type(data).__name__}")
     return data
-
-
-def _parts_of(place: Path) -> Path:
-    return place.with_name(place.name + ".parts")
-
-
-def _parts(place: Path, info: Info) -> Path:
-    """The folder of finished parts, emptied when they were made by other software."""
-    folder = _parts_of(place)
-    here = record.environment()
-    stamp = {"packages": here["packages"], "commit": here["commit"], "study": _digest_of(info.source)}
-    text = json.dumps(stamp, sort_keys=True)
-    with store.disk_errors(folder):
-        _drop_stale(folder, place)
-        file = folder / STAMP
-        if folder.exists() and not (file.is_file() and file.read_bytes() == text.encode()):
-            shutil.rmtree(folder)
-        folder.mkdir(parents=True, exist_ok=True)
-        if not file.exists():
-            store.write_file(file, text.encode())
-    return folder
-
-
-def _drop_stale(folder: Path, place: Path) -> None:
-    """Parts begun before the record was written went into it; later ones are of an unfinished `--again`."""
-    with contextlib.suppress(FileNotFoundError):
-        if (folder / STAMP).stat().st_mtime_ns <= (place / store.MANIFEST).stat().st_mtime_ns:
-            shutil.rmtree(folder, ignore_errors=True)
-
-
-def _digest_of(source: str) -> str:
-    try:
-        return hashlib.sha256(Path(source).read_bytes()).hexdigest()[:16]
-    except OSError:
-        return ""

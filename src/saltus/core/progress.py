@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
+NARROW = 40
 Tick = Callable[[int, int], None]
 
 
@@ -29,7 +30,8 @@ class Lines(Silent):
         self.every = every
 
     def say(self, text: str) -> None:
-        print(text, file=sys.stderr, flush=True)
+        with contextlib.suppress(OSError):  # a full disk, a reader gone: no reason to stop computing
+            print(text, file=sys.stderr, flush=True)
 
     @contextlib.contextmanager
     def bar(self, label: str) -> Iterator[Tick]:
@@ -50,10 +52,9 @@ class Live(Silent):
     """For a terminal: a bar with elapsed and remaining time."""
 
     def __init__(self) -> None:
-        from rich.console import Console
         from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-        self.console = Console(stderr=True)
+        self.console = console(stderr=True)
         self._columns: tuple[Any, ...] = (
             TextColumn("  {task.description}", markup=False),
             BarColumn(bar_width=28),
@@ -72,6 +73,16 @@ class Live(Silent):
         with self._make(*self._columns, console=self.console, transient=True) as shown:
             task = shown.add_task(label, total=None)
             yield lambda done, total: shown.update(task, completed=done, total=total)
+
+
+def console(*, stderr: bool = False) -> Any:
+    """A terminal; one that is too narrow for words, or says it has no width at all, folds them itself."""
+    from rich.console import Console
+
+    made = Console(stderr=stderr)
+    if made.width < NARROW:
+        made.width = NARROW
+    return made
 
 
 def for_stderr() -> Silent:

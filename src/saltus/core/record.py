@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import html
@@ -11,12 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from saltus._lazy import np, xr
-from saltus.core import store
+from saltus.core import arrays, store
 from saltus.core.errors import BadInput
 
 if TYPE_CHECKING:
-    import numpy
     import xarray
 
 FORMAT = "saltus-record"
@@ -58,76 +57,28 @@ SAYS: dict[str, type | tuple[type, ...]] = {
 SAYS_OF = {"device": ("platform", "kind"), "machine": ("cpu", "cores")}
 
 
-def digest(data: xarray.Dataset) -> str:
-    """A checksum of every array's name, shape, type and bytes."""
-    total = hashlib.sha256()
-    for name in sorted(map(str, data.variables)):
-        variable = data.variables[name]
-        values = _plain(variable.values)
-        total.update(f"{name}|{variable.dims}|{values.shape}|{values.dtype}|".encode())
-        total.update(np.ascontiguousarray(values).tobytes())
-    return total.hexdigest()
-
-
-def _plain(values: numpy.ndarray) -> numpy.ndarray:
-    """Text as fixed-width unicode, so that its bytes are its content."""
-    if values.dtype.kind not in "OTU":
-        return values
-    # A single word picked from wider ones comes back from disk as wide as itself.
-    return values.astype("U") if values.ndim else np.asarray(str(values))
-
-
-def tidy(data: xarray.Dataset) -> xarray.Dataset:
-    """The dataset as it will come back from disk: in memory, with plain text."""
-    # How an array was stored is no part of it: data read back must be stored again in the very same bytes.
-    out = data.drop_encoding()
-    for name, variable in data.variables.items():
-        if variable.dtype.kind in "mM":
-            raise BadInput(f"a record cannot hold the dates in {name!r}; store them as numbers")
-        if variable.dtype.kind in "OTU":
-            out[name] = (variable.dims, _plain(variable.values), variable.attrs)
-    return out
-
-
-def one_nan(data: xarray.Dataset) -> xarray.Dataset:
-    """The dataset with a single kind of NaN, of which there are many.
-
-    A chunk of nothing but NaN is not stored and comes back as the plain one, whatever sign 0/0 gave it.
-    """
-    out = data.copy()
-    for name, variable in data.variables.items():
-        lost = np.isnan(variable.values) if variable.dtype.kind == "f" else np.zeros(1, bool)
-        if lost.any():
-            plain = np.where(lost, variable.dtype.type(np.nan), variable.values)
-            out[name] = (variable.dims, plain, variable.attrs)
-    return out
-
-
-def write_data(data: xarray.Dataset, path: Path) -> None:
-    # Zarr's format 2 has a stable specification for text; format 3 does not yet.
-    one_nan(tidy(data)).to_zarr(path, mode="w", zarr_format=2, consolidated=False)
-
-
-def read_data(path: Path) -> xarray.Dataset:
-    # Units are labels here: "seconds" must not turn a number into a date.
-    with xr.open_zarr(path, consolidated=False, decode_times=False, decode_timedelta=False) as opened:
-        return tidy(opened.load())
-
-
 def write(path: Path, data: xarray.Dataset, manifest: dict[str, Any]) -> None:
     """Write the record whole: a reader never sees part of it."""
+    data = arrays.ready(data)
     manifest = {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
         **manifest,
-        "digest": digest(one_nan(tidy(data))),
+        "digest": arrays.digest(data),
     }
+    manifest["seal"] = _seal(manifest)
 
     def fill(folder: Path) -> None:
-        write_data(data, folder / "data.zarr")
+        arrays.write(data, folder / "data.zarr")
         (folder / store.MANIFEST).write_text(json.dumps(manifest, indent=1) + "\n")
 
     store.write_whole(path, fill)
+
+
+def _seal(manifest: dict[str, Any]) -> str:
+    """A checksum of the manifest itself: settings that were changed would be those of other arrays."""
+    said = {name: value for name, value in manifest.items() if name != "seal"}
+    return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def read_manifest(path: Path) -> dict[str, Any]:
@@ -152,6 +103,9 @@ def read_manifest(path: Path) -> dict[str, Any]:
         raise BadInput(f"{path} is not a saltus record: its manifest is of another format")
     if manifest.get("format_version") not in range(FORMAT_VERSION + 1):
         raise BadInput(f"{path} was written by a newer saltus; upgrade this one to read it")
+    # Records of the first saltus have no seal.
+    if "seal" in manifest and manifest["seal"] != _seal(manifest):
+        raise BadInput(f"the record at {path} is damaged: its manifest was changed; run it --again")
     lacking = (
         [] if "part" in manifest else [n for n, kind in SAYS.items() if not isinstance(manifest.get(n), kind)]
     )
@@ -170,7 +124,7 @@ def read(path: str | Path) -> Record:
         path = path.parent
     manifest = read_manifest(path)
     try:
-        data = read_data(path / "data.zarr")
+        data = arrays.read(path / "data.zarr")
     except MemoryError:
         raise
     except Exception as error:  # zarr reports damage through many exception types
@@ -178,7 +132,7 @@ def read(path: str | Path) -> Record:
             f"the record at {path} is damaged: its arrays are unreadable ({_first_line(error)}); "
             "run it --again"
         ) from None
-    if digest(data) != manifest.get("digest"):
+    if arrays.digest(data) != manifest.get("digest"):
         raise BadInput(f"the record at {path} is damaged: its arrays fail their checksum; run it --again")
     if "study" in manifest:
         data.attrs.setdefault("study", manifest["study"])
@@ -192,23 +146,27 @@ def _first_line(error: BaseException) -> str:
 
 def environment() -> dict[str, Any]:
     """Where a record is made: software, device, machine, commit."""
-    import importlib.metadata as metadata
     import os
     import platform
 
-    packages = {}
-    for name in ("saltus", "jax", "jaxlib", "numpy", "optax", "diffrax", "equinox", "xarray", "zarr"):
-        try:
-            packages[name] = metadata.version(name)
-        except metadata.PackageNotFoundError:
-            continue
     return {
         "python": platform.python_version(),
-        "packages": packages,
+        "packages": packages(),
         "commit": commit(),
         "device": device(),
         "machine": {"system": platform.platform(), "cpu": _cpu(), "cores": len(os.sched_getaffinity(0))},
     }
+
+
+def packages() -> dict[str, str]:
+    """The versions of what computes and stores."""
+    import importlib.metadata as metadata
+
+    found = {}
+    for name in ("saltus", "jax", "jaxlib", "numpy", "optax", "diffrax", "equinox", "xarray", "zarr"):
+        with contextlib.suppress(metadata.PackageNotFoundError):
+            found[name] = metadata.version(name)
+    return found
 
 
 def device() -> dict[str, Any]:

@@ -16,6 +16,11 @@ from typing import Any, Literal
 from saltus.core.errors import BadInput, nearest
 
 _ABSENT = dataclasses.MISSING
+KINDS = "int, float, bool, str, Literal, tuple of these, or one of these | None"
+
+# Options of `saltus run` itself, and what a study's class has already.
+TAKEN = {"json", "all", "again", "no_figure", "quiet", "help", "out", "settings", "debug"}
+TAKEN |= {"run", "law", "claims", "draw", "check", "settle", "info", "presets", "study", "progress"}
 
 # For each switch (reading, scale) and each of its values: the defaults it changes.
 Presets = dict[str, dict[str, dict[str, Any]]]
@@ -48,7 +53,10 @@ def reading(help: str = "the paper's text, or what its published figures were dr
 @cache
 def hints(cls: Any) -> dict[str, Any]:
     """Field name to resolved type, in the order of declaration."""
-    found = typing.get_type_hints(cls)
+    try:
+        found = typing.get_type_hints(cls)
+    except (NameError, TypeError, SyntaxError, AttributeError) as error:
+        raise BadInput(f"{cls.__name__}: the type of a setting cannot be read: {error}") from None
     return {f.name: found[f.name] for f in dataclasses.fields(cls) if f.init}
 
 
@@ -86,7 +94,7 @@ def coerce(cls: type, name: str, value: Any) -> Any:
     label = name.replace("_", "-")
     if isinstance(value, str) and value == field.default:
         return value  # even the empty word, which a command line cannot ask for
-    out = _convert(value, hints(cls)[name], label)
+    out = convert(value, hints(cls)[name], label)
     meta = field.metadata
     choices = meta.get("choices")
     if choices is not None and out not in choices:
@@ -110,7 +118,8 @@ def _numbers(value: Any) -> list[float]:
     return [value]
 
 
-def _convert(value: Any, kind: Any, label: str) -> Any:
+def convert(value: Any, kind: Any, label: str) -> Any:
+    """The value in that type, or one clear line."""
     origin, args = typing.get_origin(kind), typing.get_args(kind)
     if getattr(value, "ndim", None) == 0 and hasattr(value, "item"):
         value = value.item()  # a scalar of an array library
@@ -127,7 +136,7 @@ def _convert(value: Any, kind: Any, label: str) -> Any:
         errors = []
         for one in inner:
             try:
-                return _convert(value, one, label)
+                return convert(value, one, label)
             except BadInput as error:
                 errors.append(error)
         raise errors[-1]
@@ -150,7 +159,7 @@ def _convert(value: Any, kind: Any, label: str) -> Any:
         if not value.isprintable():
             raise BadInput(f"{label} holds characters that cannot be printed: {_shown(value)}")
         return value
-    raise TypeError(f"settings of type {kind!r} are not supported")  # a mistake in a study, not by a user
+    raise BadInput(f"{label} is declared as {getattr(kind, '__name__', kind)}; a setting is {KINDS}")
 
 
 def _convert_tuple(value: Any, args: tuple[Any, ...], label: str) -> tuple[Any, ...]:
@@ -165,10 +174,10 @@ def _convert_tuple(value: Any, args: tuple[Any, ...], label: str) -> tuple[Any, 
     if len(args) == 2 and args[1] is Ellipsis:
         if not items:
             raise BadInput(f"{label} is empty; give at least one value")
-        return tuple(_convert(item, args[0], label) for item in items)
+        return tuple(convert(item, args[0], label) for item in items)
     if len(items) != len(args):
         raise BadInput(f"{label} takes {len(args)} values, not {len(items)}")
-    return tuple(_convert(item, kind, label) for item, kind in zip(items, args, strict=True))
+    return tuple(convert(item, kind, label) for item, kind in zip(items, args, strict=True))
 
 
 def parse_items(text: str, label: str, nested: bool = False) -> list[Any]:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from saltus.core import record, store
+from saltus.core import record, sources, store
 from saltus.core.errors import BadInput
 
 if TYPE_CHECKING:
@@ -22,24 +22,29 @@ if TYPE_CHECKING:
 FOLDER = "shared.parts"
 
 
-def key(name: str, about: Mapping[str, Any]) -> str:
+def key(name: str, about: Mapping[str, Any], source: str) -> str:
     """The name of a shared part: what it is, and all that it depends on, this software among it."""
     importlib.import_module("saltus._jax")  # the device is known once JAX is
-    here = record.environment()
-    stamp = {"packages": here["packages"], "commit": here["commit"], "device": here["device"]}
-    text = json.dumps([name, dict(about), stamp], sort_keys=True)
+    here = record.device()
+    device = {"platform": here["platform"], "kind": here["kind"]}  # how many there are changes no bit
+    text = json.dumps([name, dict(about), sources.stamp(source), device], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def obtain(
-    root: Path, name: str, about: Mapping[str, Any], compute: Callable[[Path], xarray.Dataset]
+    root: Path,
+    name: str,
+    about: Mapping[str, Any],
+    compute: Callable[[Path], xarray.Dataset],
+    *,
+    source: str = "",
 ) -> xarray.Dataset:
     """The part, read back where it was computed before, else computed and kept.
 
-    **Arguments:** `compute`: given the name of a file it may use until it is done.
+    **Arguments:** `compute`: given the name of a file it may use until it is done; `source`: the file of the
+    study that asks, whose code computes it.
     """
-    place = root / FOLDER / f"{key(name, about)}.part"
-    place.parent.mkdir(parents=True, exist_ok=True)
+    place = root / FOLDER / f"{key(name, about, source)}.part"
     with store.lock(place):
         if place.exists():
             try:

@@ -176,11 +176,11 @@ def write_whole(target: Path, fill: Callable[[Path], None]) -> None:
             fresh.chmod(0o755)
             old = target.with_name(f".{target.name}.old")
             if target.exists():
-                shutil.rmtree(old, ignore_errors=True)
+                _remove(old)
                 target.rename(old)
             fresh.rename(target)
             _sync(target.parent)
-            shutil.rmtree(old, ignore_errors=True)
+            _remove(old)
         except BaseException:
             shutil.rmtree(fresh, ignore_errors=True)
             _recover_one(target)
@@ -188,20 +188,25 @@ def write_whole(target: Path, fill: Callable[[Path], None]) -> None:
 
 
 def write_file(target: Path, data: bytes) -> None:
-    """Replace a file's content in one step."""
+    """Replace a file's content in one step, or one line saying why not."""
     with disk_errors(target):
-        handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
-        try:
-            with os.fdopen(handle, "wb") as out:
-                out.write(data)
-                out.flush()
-                os.fsync(out.fileno())
-            Path(name).chmod(0o644)
-            os.replace(name, target)
-        except BaseException:
-            with contextlib.suppress(OSError):
-                os.unlink(name)
-            raise
+        replace(target, data)
+
+
+def replace(target: Path, data: bytes) -> None:
+    """Replace a file's content in one step."""
+    handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+    try:
+        with os.fdopen(handle, "wb") as out:
+            out.write(data)
+            out.flush()
+            os.fsync(out.fileno())
+        Path(name).chmod(0o644)
+        os.replace(name, target)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(name)
+        raise
 
 
 def _recover_one(target: Path) -> None:
@@ -212,6 +217,15 @@ def _recover_one(target: Path) -> None:
             old.rename(target)
     for left in target.parent.glob(f".{target.name}.new-*"):
         shutil.rmtree(left, ignore_errors=True)
+
+
+def _remove(path: Path) -> None:
+    """A record that was moved elsewhere and linked to is let go; what the link leads to is not ours."""
+    if path.is_symlink():
+        with contextlib.suppress(OSError):
+            path.unlink()
+    else:
+        shutil.rmtree(path, ignore_errors=True)
 
 
 def _temporary(path: Path) -> bool:

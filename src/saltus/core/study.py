@@ -75,7 +75,9 @@ class Info:
 
     @property
     def title(self) -> str:
-        return (inspect.getdoc(self.cls) or self.id).strip().splitlines()[0]
+        doc = (inspect.getdoc(self.cls) or "").strip()
+        # A dataclass without words of its own describes its constructor.
+        return self.id if not doc or doc.startswith(f"{self.cls.__name__}(") else doc.splitlines()[0]
 
 
 # An id is also a folder of the store, so it names one below it and nothing else.
@@ -117,11 +119,22 @@ def study(
             f"{id!r} is not a study's id; write it like mine/features, in letters, digits, - and _"
         )
 
+    for name, given in (("cites", cites), ("figure", figure), ("cost", cost)):
+        if not isinstance(given, str):
+            raise BadInput(f"study {id!r}: {name} is a word or a sentence, not {given!r}")
+    if type(version) is not int:
+        raise BadInput(f"study {id!r}: version is a whole number, not {version!r}")
+    if isinstance(checks, str) or not all(isinstance(c, str) for c in checks):
+        raise BadInput(f"study {id!r}: checks is a tuple of sentences, like ('the first is larger',)")
+
     def register(cls: C) -> C:
         if not dataclasses.is_dataclass(cls):
             raise TypeError(f"study {id!r}: put @dataclass(frozen=True) under @study(...)")
         if not callable(getattr(cls, "run", None)) or not callable(getattr(cls, "claims", None)):
             raise TypeError(f"study {id!r} needs methods run and claims")
+        taken = sorted(settings.TAKEN & {f.name for f in dataclasses.fields(cls)})
+        if taken:
+            raise BadInput(f"study {id!r}: a setting cannot be called {taken[0]}, an option of saltus run is")
         plain_init = cls.__init__
 
         @functools.wraps(plain_init)
@@ -143,7 +156,7 @@ def study(
         held = _STUDIES.get(id)
         if held is not None and held.source != source:
             raise BadInput(f"study {id!r} is already registered by {held.source}; choose another id")
-        _STUDIES[id] = Info(id, cls, figure, cites, cost, version, checks, source)
+        _STUDIES[id] = Info(id, cls, figure, cites, cost, version, tuple(checks), source)
         cls.info = _STUDIES[id]  # type: ignore[attr-defined]
         return cls
 
@@ -153,6 +166,17 @@ def study(
 def studies() -> dict[str, Info]:
     """All registered studies, in natural order of their names (fig2a before fig10)."""
     return dict(sorted(_STUDIES.items(), key=lambda item: natural(item[0])))
+
+
+def of_file(source: str) -> list[Info]:
+    """The studies that a file registered."""
+    return [info for info in _STUDIES.values() if info.source == source]
+
+
+def forget(source: str) -> None:
+    """Take back what a file registered, before it is imported anew."""
+    for info in of_file(source):
+        del _STUDIES[info.id]
 
 
 def natural(text: str) -> tuple[Any, ...]:

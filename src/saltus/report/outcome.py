@@ -83,7 +83,10 @@ class Outcome:
     def law(self) -> xarray.Dataset | None:
         make = getattr(self.study, "law", None)
         with self._calm():
-            return make(self.data) if make is not None else None
+            said = make(self.data) if make is not None else None
+        if said is not None and not hasattr(said, "data_vars"):
+            raise BadInput(f"{self.info.id}: law must return an xarray Dataset, not {type(said).__name__}")
+        return said
 
     @cached_property
     def claims(self) -> Claims:
@@ -135,7 +138,10 @@ class Outcome:
         """How many runs left the numbers, and when; None where the record does not say."""
         if "diverged_at" not in self.data:
             return None
-        at = np.asarray(self.data["diverged_at"].values, float).ravel()
+        try:
+            at = np.asarray(self.data["diverged_at"].values, float).ravel()
+        except ValueError:
+            raise BadInput(f"{self.info.id}: diverged_at must hold numbers, a step or a time a run") from None
         gone = at[np.isfinite(at) & (at >= 0)]  # never is -1 for steps, infinite or undefined for times
         return Diverged(int(gone.size), int(at.size), float(gone.min()) if gone.size else None)
 

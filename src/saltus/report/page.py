@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from saltus.core import study as registry
+from saltus.core.errors import BadInput
 from saltus.core.progress import clock
 from saltus.core.record import device_name
-from saltus.core.store import disk_errors, write_file
+from saltus.core.store import replace
 from saltus.report import views
 from saltus.report.table import condition, interval, number, verdict
 
@@ -42,9 +43,15 @@ def write_page(
     body += _sources(outcomes)
     body += f'<p class="note">Made {time.strftime("%Y-%m-%d %H:%M")} by saltus.</p>'
     page = SHELL.format(title=html.escape(title), css=CSS, body=body)
-    with disk_errors(file):
+    try:
+        file = file.resolve()  # a link goes on leading to what it leads to
+        if file.exists() and not file.is_file():
+            what = "a folder" if file.is_dir() else "no plain file"
+            raise BadInput(f"{file} is {what}; give the name of a file to write the page to")
         file.parent.mkdir(parents=True, exist_ok=True)
-        write_file(file, page.encode(errors="xmlcharrefreplace"))
+        replace(file, page.encode(errors="xmlcharrefreplace"))
+    except (OSError, RuntimeError) as error:
+        raise BadInput(f"cannot write {file}: {getattr(error, 'strerror', None) or error}") from None
     return file
 
 
@@ -110,7 +117,7 @@ def _again(outcome: Outcome) -> str:
     packages = ", ".join(f"{n} {v}" for n, v in manifest["packages"].items())
     machine = manifest["machine"]
     where = f"{machine['cpu']}, {machine['cores']} cores; {manifest['device']['platform']}"
-    made = f"commit {manifest['commit']}; {packages}\n{where}; {manifest['started']}"
+    made = f"commit {manifest.get('commit')}; {packages}\n{where}; {manifest['started']}"
     text = f"{outcome.command}\n\n{settings}\n\n{made}"
     return f"<details><summary>see it again</summary><pre>{html.escape(text)}</pre></details>"
 

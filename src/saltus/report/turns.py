@@ -46,7 +46,16 @@ def in_turn(
         for number, study in enumerate(studies):
             before(number)
             began = time.perf_counter()
-            outcome = run(study, out, again=again, show=show)
+            try:
+                outcome = run(study, out, again=again, show=show)
+            except Exception:
+                if waiting is not None:
+                    yield waiting.result()  # what is done is told, whatever became of the next
+                raise
+            except KeyboardInterrupt:
+                if waiting is not None and waiting.done():
+                    yield waiting.result()
+                raise
             seconds = time.perf_counter() - began
             if waiting is not None:
                 yield waiting.result()
