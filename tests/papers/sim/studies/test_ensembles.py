@@ -72,9 +72,7 @@ def test_learnt_for_good_is_what_the_path_says(width: int) -> None:
     grid = _grid.even(a, time, 0.2)
     steps = grid.steps
     starts = 0.1 * _flows.unit_starts("uniform", 200, 3, width, 0)
-    seen = _flows.run_flow(
-        a, world.mu, starts, grid, watch=(_flows.Learnt(),), at=np.arange(steps + 1)
-    )
+    seen = _flows.run_flow(a, world.mu, starts, grid, watch=(_flows.Learnt(),), at=np.arange(steps + 1))
     least = np.diagonal(seen["path_w"], axis1=2, axis2=3).min(-1)
     past = least >= 0.5
     # The first step of the last stretch past 1/2.

@@ -82,7 +82,7 @@ def census(study: Census, record: xarray.Dataset) -> Figure:
         f"At s = {s} the loss falls twice from {seen.value:.0%} of the non-negative starts, and from "
         f"{gaussian.value:.0%} of the Gaussian ones",
         f"{study.reading} ({NAMES[p]}): {study.starts:,} starts a setting, "
-        f"U(0, {study.size:g}) unless said; top: θ = {study.theta[0]:g} L(0); exact flow, time step "
-        f"{study.stride:g}/max a, worst error of W {float(record.solver_error.sel(of='flow').max()):.1g}",
+        f"U(0, {study.size:g}) unless said; top: θ = {study.theta[0]:g} L(0); exact flow, "
+        f"worst error of W {float(record.solver_error.sel(of='flow').max()):.1g}",
     )
     return fig

@@ -48,8 +48,8 @@ def even(a: Any, time: float, stride: float) -> Grid:
 
 
 def paced(a: Any, time: float, stride: float, scale: float, extra: float) -> Grid:
-    """Steps of stride / a_k until axis k is learnt, from the quickest axis to the slowest, as far as stability
-    lets them grow; for a [d] or [n, d], in which case they suit every row."""
+    """Steps of stride / a_k until axis k is learnt, from the quickest axis on, as far as stability lets them
+    grow; for a [d] or [n, d], in which case they suit every row."""
     rows = -np.sort(-np.atleast_2d(np.asarray(a, float)), axis=1)
     top = float(rows.max())
     longest = min(CALM, LONGER * stride) / top

@@ -79,7 +79,12 @@ class Census:
     ratios: tuple[float, ...] = setting((1.1, 1.25, 1.5, 2.0, 3.0, 5.0), "ratios mu_2 / mu_1 swept", above=1)
     widths: tuple[int, ...] = setting((1, 2, 3, 4, 6, 12), "widths d' swept at s = 3", low=1)
     theta: tuple[float, ...] = setting((0.001, 0.01), "least leg of a descent, in units of L(0)", above=0)
-    stride: float = setting(0.2, "time step of the integrator in units of 1/max(a)", above=0, high=1)
+    stride: float = setting(
+        0.2,
+        "time step in units of 1/a_k while concept k is learnt, if that is stable",
+        above=0,
+        high=1,
+    )
     extra: float = setting(20.0, "log of the rarest start still followed to the end, squared", above=0)
     checked: int = setting(4096, "starts whose counts are checked at half the time step", low=1)
     solved: int = setting(32, "starts checked against an adaptive solver", low=1)

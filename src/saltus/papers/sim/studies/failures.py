@@ -81,7 +81,12 @@ class Failures:
     deep_horizon: float = setting(100.0, "time they are followed", above=0)
     deep_width: int = setting(3, "their width", low=CONCEPTS)
     deep_runs: int = setting(2048, "their trainings, for each depth and size", low=1)
-    stride: float = setting(0.4, "time step of the integrator in units of 1/max(a)", above=0, high=1)
+    stride: float = setting(
+        0.4,
+        "time step in units of 1/a_k while concept k is learnt, if that is stable",
+        above=0,
+        high=1,
+    )
     law_runs: int = setting(2**18, "starts from which the law's distribution is drawn", low=1000)
     solved: int = setting(32, "starts checked against an adaptive solver", low=1)
     base: int = setting(0, "key that all starts share", low=0, high=2**32 - 1)

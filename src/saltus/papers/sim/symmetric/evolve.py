@@ -15,6 +15,7 @@ from saltus.papers.sim.symmetric import kernel
 from saltus.papers.sim.symmetric.algebra import gram, loss_at, rates, training_loss
 from saltus.papers.sim.symmetric.starts import DRAWS, drawn, drawn_in_lots
 from saltus.papers.sim.symmetric.steps import HOW
+from saltus.papers.sim.symmetric.stops import looks, stretches
 from saltus.papers.sim.symmetric.watch import Descents, Diverged, Hits, Lowest, Rises, View, Watcher
 
 __all__ = ["COMPILER_OPTIONS", "WATCH", "evolve", "starts"]
@@ -119,8 +120,8 @@ def evolve(
         width = args["U0"].shape[-1]
     if (width := d if width is None else width) < 1 or d > LARGEST:
         raise BadInput(f"this engine is for 1 <= d <= {LARGEST} and width >= 1; got d={d}, width={width}")
-    kept = _kept(at, steps)
-    stops = _stops(kept, paces, steps)
+    kept = looks(at, steps)
+    stops = stretches(kept, paces, steps)
     numbers = {"steps": np.int64(steps), "base": np.uint32(base), **stops}
     alone = {"a": 1, "target": 1, "eta": 0, "scale": 0, "U0": 2}
     each = frozenset(name for name, value in args.items() if value.ndim > alone[name])
@@ -221,7 +222,11 @@ def _block(setting: _Setting) -> Callable[..., dict[str, Any]]:
 
 
 def _walk(
-    many: Callable[..., Any], view: Callable[..., View], carry: Any, numbers: dict[str, Any], setting: _Setting
+    many: Callable[..., Any],
+    view: Callable[..., View],
+    carry: Any,
+    numbers: dict[str, Any],
+    setting: _Setting,
 ) -> tuple[dict[str, Any], Any]:
     """All steps, from one stop to the next; and what was kept."""
     paces = (numbers["offset"], numbers["factor"])
@@ -280,31 +285,6 @@ def starts(
 
 def _index(runs: int | Sequence[int] | np.ndarray) -> np.ndarray:
     return np.arange(runs) if isinstance(runs, int | np.integer) else np.asarray(runs)
-
-
-def _kept(at: Sequence[int] | np.ndarray | None, steps: int) -> np.ndarray:
-    kept = np.asarray([] if at is None else at, np.int64)
-    if kept.ndim != 1 or (kept.size and (np.any(np.diff(kept) <= 0) or kept[0] < 0 or kept[-1] > steps)):
-        raise BadInput(f"at must be ascending steps between 0 and {steps}")
-    return kept
-
-
-def _stops(kept: np.ndarray, paces: Sequence[tuple[int, float]], steps: int) -> dict[str, np.ndarray]:
-    """Where the loop stops, to keep a state or to change its pace: `at` [T]; and, for the stretch to each of
-    them and to the end [T+1], the length of a step and the time before step 0 that it would imply, in
-    units of eta."""
-    turns, factors = [n for n, _ in paces], [float(f) for _, f in paces]
-    ascending = all(x < y for x, y in zip([0, *turns], [*turns, steps], strict=True))
-    if not ascending or not all(np.isfinite(f) and f > 0 for f in factors):
-        raise BadInput(f"paces are (step, factor > 0) with ascending steps between 1 and {steps - 1}; got {paces}")
-    stops = np.unique(np.concatenate([kept, np.asarray(turns, np.int64)])).astype(np.int64)
-    begins = np.concatenate([[0], stops])
-    place = np.searchsorted(turns, begins, side="right")
-    factor = np.asarray([1.0, *factors])
-    lengths = np.diff(np.asarray([0, *turns, steps]))
-    clock = np.concatenate([[0.0], np.cumsum(lengths * factor)[:-1]])
-    offset = clock - np.asarray([0, *turns]) * factor
-    return {"at": stops, "offset": offset[place], "factor": factor[place]}
 
 
 def _array(name: str, value: Any, dims: int, most: int) -> np.ndarray:

@@ -42,7 +42,7 @@ _lot = jax.jit(_numbers, static_argnums=(0, 3), compiler_options={"xla_cpu_use_f
 
 
 def drawn_in_lots(kind: str, base: int, index: np.ndarray, d: int, width: int) -> np.ndarray:
-    """U(0) [n, d, d'] at scale 1, as `drawn` has them, by one program however many and however large they are.
+    """U(0) [n, d, d'] at scale 1, as `drawn` has them, by one program however many or large they are.
 
     A key's first numbers do not depend on how many are asked of it, so the sizes share a few programs.
     """

@@ -112,9 +112,13 @@ class Hits:
             within = jnp.where(is_ > was, (is_ - level) / (is_ - was), 0.0) * (view.step - begun)
             return jnp.where((is_ >= level) & (known == jnp.inf), view.step - within, known)
 
-        return view.time, view.diagonal, tuple(
-            tuple(hit(*each) for each in zip(row, [level] * len(row), before, view.diagonal, strict=True))
-            for row, level in zip(hits, self.levels, strict=True)
+        return (
+            view.time,
+            view.diagonal,
+            tuple(
+                tuple(hit(*each) for each in zip(row, [level] * len(row), before, view.diagonal, strict=True))
+                for row, level in zip(hits, self.levels, strict=True)
+            ),
         )
 
     def result(self, state: State, view: View) -> dict[str, Any]:
