@@ -10,7 +10,15 @@ from saltus._jax import jnp
 from saltus.papers.features.law import ddpm
 from saltus.papers.features.model import prefactor
 
-__all__ = ["Coefficients", "Slopes", "classifier_coefficients", "coefficients", "slopes"]
+__all__ = [
+    "Coefficients",
+    "Ends",
+    "Slopes",
+    "classifier_coefficients",
+    "coefficients",
+    "second_stage_end",
+    "slopes",
+]
 
 Array = Any
 
@@ -47,6 +55,38 @@ def slopes(
     of_start = -k * (2 * (W @ xbar) * stays + s * (W0 @ xbar))
     of_start = of_start + 18 * c**2 * omega.sum() * beta**4 * s**2 * stays
     return Slopes(X @ g.T, lead, (g * W0).sum(1), of_start)
+
+
+class Ends(NamedTuple):
+    """The first step at which the rest leads in most products with directions of a kind, or -1."""
+
+    signals: int
+    noises: int
+    start: int
+
+    @property
+    def first(self) -> int:
+        """T_2 of Lemma D.8: the first of them."""
+        return min((k for k in self if k >= 0), default=-1)
+
+
+def second_stage_end(
+    steps: Array, path: Array, W0: Array, X: Array, omega: Array, alpha: float, beta: float,
+    c: float | None = None,
+) -> Ends:  # fmt: skip
+    """When the residual terms of eqs. 42-44 reach the dominant ones, which ends the denoiser's second stage.
+
+    **Arguments:** `steps` [t]; `path` [t, m, D]; `X` [P, D] with the signals first; a patch of weight 0 has
+    no dominant part and does not count.
+    """
+    held = np.append(np.asarray(omega) > 0, True)
+    kind = np.repeat([0, 1, 2], [2, len(held) - 3, 1])
+    leads = np.stack([slopes(W, W0, X, omega, alpha, beta, c).residual_leads() for W in path])
+    found = []
+    for k in range(3):
+        over = leads[:, (kind == k) & held].mean((1, 2)) > 0.5
+        found.append(int(np.asarray(steps)[np.argmax(over)]) if over.any() else -1)
+    return Ends(*found)
 
 
 class Coefficients(NamedTuple):

@@ -31,6 +31,9 @@ WORDS = {
     "closed_gap": "largest distance of a weight from the closed form over the largest weight",
     "linear_gap": "the same from w0 + kappa |w0|^2 x̄ t",
     "negative": "share of products below 0 when 1% of the fall is reached",
+    "turned_signal": "first step from which on all products with signals are positive, or -1",
+    "turned_noise": "the same of products with noises",
+    "rest_leads": "first step at which the residual gradient leads in most products (Lemma D.8), or -1",
     "negative_start": "share of products below 0 before training",
     "rate": "growth of mean <w, mu> in the first tenth over 4 alpha beta c |S_j|/n |w0|^2 |mu|^2",
     "onset_sigma0": "step at which 1% of the fall is reached",
@@ -40,10 +43,27 @@ WORDS = {
 }
 
 
+def _look(W: Any, p: Any) -> Any:
+    """What is watched of a denoiser, and the least product with a signal and with a noise."""
+    from saltus._jax import jnp
+    from saltus.papers.features.training import watch
+
+    A = p["X"] @ W.T
+    held = jnp.where((p["omega"] > 0)[:, None], A, jnp.inf)  # a class may be empty
+    return {**watch.denoiser(W, p), "least_signal": held[:2].min(), "least_noise": held[2:].min()}
+
+
+def _settled(steps: Any, least: Any) -> int:
+    """The first step from which on the least product is above 0, or -1."""
+    below = np.flatnonzero(least <= 0)
+    first = below[-1] + 1 if len(below) else 0
+    return int(steps[first]) if first < len(steps) else -1
+
+
 def sweep(study: Early, chi: float) -> xarray.Dataset:
     """One n SNR^2: trainings to the end of the first stage and a little beyond, all seeds."""
     from saltus.papers.features import training
-    from saltus.papers.features.law import stage_one, stationary
+    from saltus.papers.features.law import parts, stage_one, stationary
 
     mu = study.mu_of(chi)
     alpha, beta = study.noise()
@@ -53,8 +73,11 @@ def sweep(study: Early, chi: float) -> xarray.Dataset:
     xbar = stage_one.mean_patch(sample.X, sample.omega)
     ends = stage_one.blow_up(start, xbar, kappa) / study.step  # [seed, m]
     first, last = float(ends.min()), float(ends.max())
-    seen = study.train_denoiser(mu, at=np.unique(np.linspace(0, 1.2 * last, 600).astype(int)))
-    at = np.unique((np.asarray(SHARES) * first).astype(int))
+    seen = study.train_denoiser(mu, at=np.unique(np.linspace(0, 1.2 * last, 600).astype(int)), look=_look)
+    shares = (np.asarray(SHARES) * first).astype(int)
+    even = np.linspace(0, 1.2 * last, 60).astype(int)
+    at = np.unique(np.concatenate([shares, even]))
+    marked = np.searchsorted(at, shares)
     paths = study.train_denoiser(mu, at=at, look=training.engine.whole)["W"]
     found: dict[str, list[Any]] = {name: [] for name in WORDS if not name.endswith(("sigma0", "dim"))}
     for s in range(study.seeds):
@@ -73,7 +96,10 @@ def sweep(study: Early, chi: float) -> xarray.Dataset:
         found["blow_up"].append(ends[s].min())
         found["negative"].append(seen["negative"][s, fallen])
         found["negative_start"].append(seen["negative"][s, 0])
-        _path(found, paths[s], W0, xbar[s], X, omega, kappa, at * study.step)
+        found["turned_signal"].append(_settled(seen["step"], seen["least_signal"][s]))
+        found["turned_noise"].append(_settled(seen["step"], seen["least_noise"][s]))
+        found["rest_leads"].append(parts.second_stage_end(at, paths[s], W0, X, omega, alpha, beta, c).first)
+        _path(found, paths[s][marked], W0, xbar[s], X, omega, kappa, shares * study.step)
     dims = {name: ("seed", "share") for name in ("kept", "kept_once", "closed_gap", "linear_gap")}
     data = {name: (dims.get(name, ("seed",)), np.asarray(v)) for name, v in found.items()}
     return xr.Dataset(data, coords={"share": list(SHARES)})
@@ -216,6 +242,7 @@ def claims(study: Early, record: xarray.Dataset, law: xarray.Dataset) -> Iterato
             (power - 0.1, power + 0.1),
             control=("of T_2", stats.exact(paper)),
         )
+    yield from _stage_times(record, law)
     positive = record.negative == 0
     before = ("before training", stats.share(record.negative_start.values == 0))
     yield claim.above(
@@ -236,4 +263,57 @@ def claims(study: Early, record: xarray.Dataset, law: xarray.Dataset) -> Iterato
         stats.share(few.values),
         0.9,
         control=(f"for n SNR² = {chi[-1]:g}", stats.share(positive.isel(chi=-1).values)),
+    )
+
+
+def _stage_times(record: xarray.Dataset, law: xarray.Dataset) -> Iterator[Claim]:
+    """T_mu, T_xi, T_1 and T_2 as their lemmas define them, beside their printed orders."""
+    # Where T_mu lies beyond the fall of the loss the signals' products need not have turned by then.
+    early = law.T_mu.values < np.median(record.onset.values, axis=1)
+    chi, turned = record.chi.values[early], record.turned_signal.values[early]
+    if early.sum() >= 2:
+        yield claim.within(
+            "T-mu",
+            "The step from which on all products with signals are positive goes with n SNR² to the power -1/2, as "
+            f"T_mu of Lemma D.5, from {chi[0]:g} on (power, median).",
+            stats.median(powers(chi, np.where(turned > 0, turned, np.nan))),
+            (-0.6, -0.4),
+            control=("that of the fall of the loss", stats.median(powers(chi, record.onset.values[early]))),
+        )
+
+        def by(share: float) -> Any:
+            return (turned >= 0) & (turned <= share * law.T_mu.values[early, None])
+
+        yield claim.above(
+            "T-mu-sign",
+            "There they are by T_mu, its order taken without a constant (share of the runs).",
+            stats.share(by(1.0)),
+            0.9,
+            control=("by a tenth of it", stats.share(by(0.1))),
+        )
+    yield claim.above(
+        "T-1-first",
+        "T_1 = max(T_mu, T_xi) comes before the loss falls (step of the fall over T_1, median).",
+        stats.median(record.onset.values / law.T_1.values[:, None]),
+        1.0,
+        control=("over T_2", stats.median(record.onset.values / law.T_2.values[:, None])),
+        expected=False,
+        because="T_xi as printed takes the largest start and no constant, and at these sizes that is "
+        f"{float((law.T_xi / record.onset.median('seed')).median()):.2g} times too long: products with noises "
+        "are all positive, where they ever are, at "
+        f"{float((record.turned_noise.where(record.turned_noise >= 0) / law.T_xi).median()):.2g} T_xi",
+    )
+    ends = np.where(record.rest_leads.values > 0, record.rest_leads.values, np.nan)
+    over = (ends / record.blow_up.values)[np.isfinite(ends)]
+    yield claim.within(
+        "T-2-defined",
+        "T_2 as Lemma D.8 defines it, where the residual gradient has reached the dominant one (in most products "
+        "with a kind of direction), comes at the blow-up of the first stage (over it, median of the runs that "
+        "reach it).",
+        stats.median(over),
+        (0.8, 1.25),
+        control=(
+            "over T_2's printed order",
+            stats.median((ends / law.T_2.values[:, None])[np.isfinite(ends)]),
+        ),
     )

@@ -40,8 +40,8 @@ def claims(study: Stationary, record: xarray.Dataset, law: xarray.Dataset) -> It
     )
     yield claim.below(
         "identity",
-        "There a_p is (1/c√m) times (gram · ω R(a))_p, so that a_mu/a_xi = (n SNR²/2) R(a_mu)/R(a_xi) with "
-        "equal classes (largest relative distance over patches and runs).",
+        "There a goes with gram · ω R(a), patch by patch, so that a_mu/a_xi = (n SNR²/2) R(a_mu)/R(a_xi) "
+        "with equal classes (largest relative distance over patches and runs).",
         stats.worst(r.identity.values),
         1e-6,
         control=("at an eighth of the training", stats.least(r.identity_half.values)),
