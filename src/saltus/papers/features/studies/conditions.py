@@ -54,7 +54,7 @@ class Conditions(Synthetic):
     delta: float = setting(0.1, "probability with which a lemma may fail", above=0, high=0.5)
     draws_checked: int = setting(400, "draws over which lemmas are counted", low=20)
     project_noise: bool = setting(True, "take the signals' directions out of the noise, as the theory does")
-    seeds: int = setting(16, "draws trained at the lowest and the highest SNR", low=1)
+    seeds: int = setting(32, "draws trained at the lowest and the highest SNR", low=1)
 
     def check(self) -> None:
         super().check()

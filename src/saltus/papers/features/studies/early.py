@@ -11,7 +11,7 @@ from saltus._lazy import np, xr
 from saltus.core.errors import BadInput
 from saltus.core.settings import setting
 from saltus.core.study import study
-from saltus.papers.features.studies import _early
+from saltus.papers.features.studies import _early, _early_claims
 from saltus.papers.features.studies._runs import Synthetic
 
 if TYPE_CHECKING:
@@ -124,7 +124,7 @@ class Early(Synthetic):
         return data
 
     def claims(self, record: xarray.Dataset, law: xarray.Dataset) -> Iterator[Claim]:
-        return _early.claims(self, record, law)
+        return _early_claims.claims(self, record, law)
 
     def draw(self, record: xarray.Dataset, law: xarray.Dataset) -> Figure:
         from saltus.papers.features.studies import _early_pictures
