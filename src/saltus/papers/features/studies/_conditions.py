@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import TYPE_CHECKING, Any
 
 from saltus._lazy import np, xr
@@ -150,6 +151,16 @@ def least_log_d(n: int, m: int) -> float:
     return max(window, 7 * math.log10(n) + 5 * math.log10(m), 2 * math.log10(n))
 
 
+SMALL = {"⁻": "-", "ᐟ": "/", **dict(zip("⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789", strict=True))}
+
+
+def _typeset(name: str) -> str:
+    """An inequality with its exponents as a drawing sets them: characters for them are too small to read."""
+    raised = f"[{''.join(SMALL)}]+"
+    words = re.sub(raised, lambda m: "$^{" + "".join(SMALL[c] for c in m.group()) + "}$", str(name))
+    return words.replace("σξ", "$σ_ξ$").replace("σ₀", "$σ_0$").replace("$$", "")
+
+
 def picture(study: Conditions, record: xarray.Dataset, law: xarray.Dataset) -> Figure:
     from saltus.report.figure import COLOURS, MUTED, finding, sheet
 
@@ -160,7 +171,7 @@ def picture(study: Conditions, record: xarray.Dataset, law: xarray.Dataset) -> F
     order = np.argsort(both)
     colours = [COLOURS[2] if both[i] >= 1 else COLOURS[1] for i in order]
     left.barh(np.arange(len(order)), np.log10(both[order]), color=colours, height=0.7)
-    left.set_yticks(np.arange(len(order)), [names[i] for i in order], fontsize=7)
+    left.set_yticks(np.arange(len(order)), [_typeset(names[i]) for i in order], fontsize=8)
     left.axvline(0, color=MUTED, linewidth=0.9)
     left.set(xlabel="powers of ten by which it is met (right) or missed (left)")
     left.set_title(f"Condition 3.1 at n SNR² = {study.chi(study.mu[0]):.3g}")

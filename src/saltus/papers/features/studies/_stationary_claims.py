@@ -125,10 +125,11 @@ def _unit(study: Stationary, record: xarray.Dataset, law: xarray.Dataset) -> Ite
     )
     chi, power = law.chi_law.values, law.unit_power
     far, near = chi >= 1000, chi <= 0.003
+    above = power.values[:, far].ravel()
     yield claim.within(
         "theta-far-above",
         "From n SNR² = 1000 on the solved ratio goes with its power 1, for every m (power, farthest from 1).",
-        stats.exact(float(power.values[:, far].min()), int(far.sum()) * len(law.width)),
+        stats.exact(float(above[np.argmax(np.abs(above - 1))]), above.size),
         (0.9, 1.1),
         control=("at n SNR² = 1, m = 20", stats.exact(float(np.interp(0, np.log(chi), power.sel(width=20))))),
     )

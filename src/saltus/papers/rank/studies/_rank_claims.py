@@ -120,7 +120,7 @@ def grows(
 ) -> Iterator[Claim]:
     """Figures 4, 12, 15, 20: the stable rank at the end, over that early in the training."""
     steps = record.step.values
-    early = int(np.searchsorted(steps, max(1, EARLY * steps[-1])))
+    early = early_look(steps)
     for product in products:
         r, id = record.sel(product=product), f"grows-{product.lower()}"
         yield claim.above(
@@ -132,6 +132,11 @@ def grows(
             control=("random walks of the same sizes", networks(ratio(r.random_rank, early))),
             **documented(verdicts, id),
         )
+
+
+def early_look(steps: Any) -> int:
+    """Which look is the one early in the training, after the start."""
+    return int(np.searchsorted(steps, max(1, EARLY * steps[-1])))
 
 
 def ratio(ranks: xarray.DataArray, early: int) -> Any:
