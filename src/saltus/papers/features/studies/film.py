@@ -112,6 +112,8 @@ class Film(BothSnr):
 
     def strip(self, record: xarray.Dataset, run: Run) -> dict[str, Any]:
         """The frames of the first run: of the first training point what is taken away, and the gradient."""
+        from saltus.papers.features import model
+
         alpha, beta = self.alpha_beta()
         x = np.stack([run.drawn.signal[0], run.drawn.noise[0]])
         digit = run.drawn.digit[:1]
@@ -121,7 +123,8 @@ class Film(BothSnr):
         for W in np.asarray(record.frames.values, float):
             size, direction = leading(W)
             found["denoiser_points"].append(size * parts(direction, run))
-            found["removed"].append(beta / alpha * ((x_t @ W.T) ** 2 @ W) / np.sqrt(len(W)))
+            f = np.asarray(model.denoise(W, x_t, model.prefactor(len(W))))
+            found["removed"].append(beta / alpha * f)
         for C in np.asarray(record.class_frames.values, float):
             size, direction = leading(C)
             found["classifier_points"].append(size * parts(direction, run))
