@@ -132,7 +132,7 @@ def _stage_times(record: xarray.Dataset, law: xarray.Dataset) -> Iterator[Claim]
     early = law.T_mu.values < np.median(record.onset.values, axis=1)
     turned, t_mu = record.turned_signal.values[early], law.T_mu.values[early, None]
     yield claim.above(
-        "T-mu-sign",
+        "t-mu-sign",
         "By T_mu of Lemma D.5, its order taken without a constant, all products with signals are positive "
         "(share of the runs in which T_mu comes before the fall of the loss).",
         stats.share((turned >= 0) & (turned <= t_mu)),
@@ -142,7 +142,7 @@ def _stage_times(record: xarray.Dataset, law: xarray.Dataset) -> Iterator[Claim]
     chi, when = record.chi.values, record.turned_signal.values
     known = (when > 0).all(1) & early
     yield claim.within(
-        "T-mu-power",
+        "t-mu-power",
         "The step at which they are goes with n SNR² to the power -1/2, as T_mu does (power, median).",
         stats.median(powers(chi[known], when[known])),
         (-0.6, -0.4),
@@ -152,7 +152,7 @@ def _stage_times(record: xarray.Dataset, law: xarray.Dataset) -> Iterator[Claim]
         ),
     )
     yield claim.above(
-        "T-1-first",
+        "t-1-first",
         "T_1 = max(T_mu, T_xi) comes before the loss falls (step of the fall over T_1, median).",
         stats.median(record.onset.values / law.T_1.values[:, None]),
         1.0,
@@ -165,7 +165,7 @@ def _stage_times(record: xarray.Dataset, law: xarray.Dataset) -> Iterator[Claim]
     ends = np.where(record.rest_leads.values > 0, record.rest_leads.values, np.nan)
     over = (ends / record.blow_up.values)[np.isfinite(ends)]
     yield claim.within(
-        "T-2-defined",
+        "t-2-defined",
         "T_2 as Lemma D.8 defines it, where the residual gradient has reached the dominant one (in most "
         "products with signals, noises or starts), comes at the blow-up of the first stage (over it, median "
         "of the runs that reach it).",
