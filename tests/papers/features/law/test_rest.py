@@ -99,11 +99,15 @@ def test_coefficients_rebuild_a_trained_denoiser() -> None:
     sample, W0 = TwoPatch(5, 60, 3.0).draw_in_span(np.random.default_rng(0), 3, 1e-2)
     W = training.train_denoiser(sample.X[None], sample.omega[None], W0[None], eta=0.01, at=[60])["W"][0, 0]
     found = parts.coefficients(W, W0, sample.X)
+    np.testing.assert_allclose(found.rebuild(W0, sample.X), W, atol=1e-13 * np.abs(W).max())
+    stray = found.stray(W0)
     units = sample.X / (sample.X**2).sum(1, keepdims=True)
-    own = found.phi[:, None] * W0 + np.concatenate([found.gamma, found.rho]).T @ units
-    np.testing.assert_allclose(np.linalg.norm(W - own, axis=1), found.rest, atol=1e-12)
-    assert (found.rest < 0.05 * np.linalg.norm(W, axis=1)).all()
-    np.testing.assert_allclose(parts.coefficients(W0, W0, sample.X).phi, 1)
+    own = np.diagonal(found.phi)[:, None] * W0 + np.concatenate([found.gamma, found.rho]).T @ units
+    np.testing.assert_allclose(np.linalg.norm(W - own, axis=1), stray, rtol=1e-9)
+    assert (stray > 1e-6).all()  # eq. 22 is not exact
+    assert (stray < 0.05 * np.linalg.norm(W, axis=1)).all()
+    start = parts.coefficients(W0, W0, sample.X)
+    np.testing.assert_allclose(start.phi, np.eye(len(W0)), atol=1e-12)
 
 
 def test_the_papers_experiment_is_outside_its_conditions() -> None:

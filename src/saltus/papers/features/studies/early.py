@@ -98,7 +98,16 @@ class Early(Synthetic):
         alpha, beta = self.noise()
         orders = [
             stage_one.orders(
-                self.n, self.d, self.m, self.mu_of(x), self.sigma_xi, self.sigma0, self.step, alpha, beta
+                self.n,
+                self.d,
+                self.m,
+                self.mu_of(x),
+                self.sigma_xi,
+                self.sigma0,
+                self.step,
+                alpha,
+                beta,
+                c=self.factor(),
             )
             for x in chi
         ]
