@@ -89,7 +89,8 @@ def _seen(ax: Axes, record: xarray.Dataset) -> None:
     ax.axhline(0, color=MUTED, linewidth=0.6)
     ax.set(xscale="log", xlabel="strength of rare and weak", ylabel="error taken away, %")
     ax.set_title("What the denoiser takes away of the error")
-    ax.set_ylim(top=2.4)  # room for the names above the curves
+    low, high = ax.get_ylim()
+    ax.set_ylim(low, high + 0.4 * (high - low))  # room for the names above the curves
     ax.legend(fontsize=7, loc="upper right", ncols=2)
 
 

@@ -52,7 +52,7 @@ def phase(study: Phase, record: xarray.Dataset, law: xarray.Dataset) -> Figure:
     both.axhline(1, color=MUTED, linewidth=0.6)
     both.set(xscale="log", yscale="log", xlabel="n SNR²", ylabel="signal / noise")
     both.set_title("At the paper's sizes")
-    both.set_ylim(top=1e3)  # room for the names above the curves
+    both.set_ylim(top=20 * both.get_ylim()[1])  # room for the names above the curves
     both.legend(fontsize=6.5, loc="upper left")
 
     sizes = study.sizes("classifier")
