@@ -212,6 +212,9 @@ def test_damaged_pictures_are_one_line(tmp_path: Path) -> None:
         data.folder(root).read([0], 8)
     with pytest.raises(BadInput, match="size of 1 or more"):
         data.folder(root).read([0], 0)
+    for beyond in (-1, 10**6):
+        with pytest.raises(BadInput, match="no picture"):
+            data.folder(root).read([beyond], 8)
 
 
 def test_the_plays_ship() -> None:

@@ -158,3 +158,81 @@ def test_what_cannot_be_read_is_said(tmp_path):
     save_file(lacking, tmp_path / "a.safetensors")
     with warnings.catch_warnings(), pytest.raises(BadInput, match="has no W_V"):
         probe.heads_of(tmp_path, heads=H)
+
+
+Q = "model.layers.0.self_attn.q_proj.weight"
+
+
+def raw(path, kinds):
+    """A file of any kind of numbers: name -> (kind, shape, bytes)."""
+    head, blob = {}, b""
+    for name, (kind, shape, data) in kinds.items():
+        head[name] = {"dtype": kind, "shape": list(shape), "data_offsets": [len(blob), len(blob) + len(data)]}
+        blob += data
+    text = json.dumps(head).encode()
+    path.write_bytes(len(text).to_bytes(8, "little") + text + blob)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("changed", "says"),
+    [
+        ({Q: np.zeros(D, np.float32)}, r"q_proj.weight has shape \(12,\)"),
+        ({Q: np.zeros((0, D), np.float32)}, r"has shape \(0, 12\)"),
+        ({Q: np.zeros((D, D + 1), np.float32)}, "layer 0 are not of one width"),
+        ({Q.replace("q_", "v_"): np.zeros((E, D), np.float32)}, "do not have 3 heads"),
+        ({Q: np.zeros((D, D), np.int8)}, "int8 numbers"),
+    ],
+)
+def test_wrong_shapes_and_kinds_are_one_line(changed, says, tmp_path):
+    save_file(LAYOUTS["llama"](network()) | changed, tmp_path / "a.safetensors")
+    with pytest.raises(BadInput, match=says):
+        probe.heads_of(tmp_path, heads=H)
+
+
+@pytest.mark.parametrize("heads", [0, -3])
+def test_heads_are_counted_from_one(heads, tmp_path):
+    save_file(LAYOUTS["llama"](network()), tmp_path / "a.safetensors")
+    with pytest.raises(BadInput, match="1 or more"):
+        probe.heads_of(tmp_path, heads=heads)
+    (tmp_path / "config.json").write_text(json.dumps({"n_head": "three"}))
+    with pytest.raises(BadInput, match="three"):
+        probe.heads_of(tmp_path)
+
+
+def test_layers_of_different_shapes_are_said(tmp_path):
+    small = {
+        "model.layers.1" + n[14:]: x[:6, :6] for n, x in LAYOUTS["llama"](network()).items() if "rs.0" in n
+    }
+    save_file(LAYOUTS["llama"](network()) | small, tmp_path / "a.safetensors")
+    with pytest.raises(BadInput, match="different shapes"):
+        probe.head_products(probe.heads_of(tmp_path, heads=H))
+
+
+def test_any_pair_of_matrices_by_name(tmp_path):
+    """bfloat16 as it lies on the disk: the upper half of a float32."""
+    a, b = RANDOM.normal(size=(2, 9, 4)).astype(np.float32)
+    upper = {n: (x.view(np.uint32) >> 16).astype(np.uint16) for n, x in (("up.A", a), ("up.B", b))}
+    kinds = {n: ("BF16", x.shape, x.tobytes()) for n, x in upper.items()}
+    kinds |= {"tiny": ("F8_E4M3", (2, 2), bytes(4)), "one": ("F32", (3,), bytes(12))}
+    file = raw(tmp_path / "lora.safetensors", kinds)
+    with pytest.warns(UserWarning, match="16-bit"):
+        found = probe.matrices_of(file, "up.A", "up.B")
+    for x, want in zip(found, upper.values(), strict=True):
+        np.testing.assert_array_equal(x, (want.astype(np.uint32) << 16).view(np.float32))
+    values = np.linalg.svd(found[0].astype(float) @ found[1].T.astype(float), compute_uv=False)[:4]
+    np.testing.assert_allclose(probe.product_spectrum(*found), values, rtol=1e-5)
+    for name, says in (("up.C", "did you mean up"), ("tiny", "kind of numbers"), ("one", r"shape \(3,\)")):
+        with pytest.raises(BadInput, match=says):
+            probe.matrices_of(file, name)
+
+
+@pytest.mark.parametrize("kept", [0, 7, 60, 0.5, 0.999])
+def test_a_truncated_file_is_one_line(kept, tmp_path):
+    file = tmp_path / "a.safetensors"
+    save_file(LAYOUTS["llama"](network()), file)
+    whole = file.read_bytes()
+    file.write_bytes(whole[: kept if isinstance(kept, int) else int(kept * len(whole))])
+    for read in (lambda: probe.heads_of(file, heads=H), lambda: probe.matrices_of(file, Q)):
+        with pytest.raises(BadInput, match="not a safetensors file"):
+            read()

@@ -45,13 +45,16 @@ class Folder:
         if size < 1:
             raise BadInput(f"pictures need a size of 1 or more, not {size}")
         files = self.test_files if test else self.files
+        numbers = [int(k) for k in which]
+        if wrong := [k for k in numbers if not 0 <= k < len(files)]:
+            raise BadInput(f"there is no picture {wrong[0]} among {len(files):,}")
 
         def one(k: int) -> Bytes:
             rng = None if seed is None else np.random.default_rng([seed, k])
             return _decoded(files[k], size, rng)
 
         with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:  # decoders release the lock
-            found = list(pool.map(one, map(int, which)))
+            found = list(pool.map(one, numbers))
         return np.stack(found) if found else np.zeros((0, size, size, 3), np.uint8)
 
     def __repr__(self) -> str:

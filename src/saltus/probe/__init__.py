@@ -14,7 +14,7 @@ from saltus.probe._chance import (
     random_head_products,
 )
 from saltus.probe._curvature import hessian, lanczos, sharpness
-from saltus.probe._files import heads_of
+from saltus.probe._files import heads_of, matrices_of
 from saltus.probe._heads import head_matrices, head_products, head_ranks, head_spectra
 from saltus.probe._outputs import jacobian_at, loss, output_at
 from saltus.probe._paths import find, paths
@@ -40,6 +40,7 @@ __all__ = [
     "jacobian_at",
     "lanczos",
     "loss",
+    "matrices_of",
     "norm",
     "normalised",
     "output_at",

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import json
 import re
-import warnings
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from saltus.core.errors import BadInput
+from saltus.probe._tensors import opened as _opened
 
 # What follows a layer's number, and what the matrix is.
 _SEPARATE = {
@@ -47,11 +47,15 @@ def heads_of(where: Path | str, heads: int | None = None) -> dict[str, Any]:
     share are given to each of them.
     """
     where = Path(where)
+    if heads is not None and heads < 1:
+        raise BadInput(f"heads must be 1 or more, not {heads}")
     files = sorted(where.glob("*.safetensors")) if where.is_dir() else [where]
     if not files or not all(f.is_file() for f in files):
         raise BadInput(f"{where}: no safetensors file there")
     about = _about(where if where.is_dir() else where.parent)
     count = heads or next((about[name] for name in _HEADS if name in about), None)
+    if count is not None and (not isinstance(count, int) or count < 1):
+        raise BadInput(f"{where}: its config.json says {str(count)[:40]!r} for the number of heads")
     layers: dict[int, dict[str, np.ndarray]] = {}
     for file in files:
         for number, kind, array in _matrices(file):
@@ -65,6 +69,17 @@ def heads_of(where: Path | str, heads: int | None = None) -> dict[str, Any]:
     return {"blocks": [{"attention": _layer(layers[n], count, n, where)} for n in sorted(layers)]}
 
 
+def matrices_of(where: Path | str, *names: str) -> tuple[np.ndarray, ...]:
+    """Matrices of a safetensors file by their own names, float32 at least, for `product_spectrum` and its
+    like."""
+    with _opened(Path(where)) as held:
+        found = tuple(held.read(name) for name in names)
+    for name, array in zip(names, found, strict=True):
+        if array.ndim < 2 or not array.size:
+            raise BadInput(f"{where}: {name} has shape {array.shape}, not that of a matrix")
+    return found
+
+
 def _about(folder: Path) -> dict[str, Any]:
     path = folder / "config.json"
     try:
@@ -76,52 +91,42 @@ def _about(folder: Path) -> dict[str, Any]:
 
 def _matrices(file: Path) -> list[tuple[int, str, np.ndarray]]:
     """(layer, kind, matrix) of everything in a file that belongs to a head."""
-    from safetensors import SafetensorError, safe_open
-
-    found, narrow = [], False
-    try:
-        with safe_open(str(file), "np") as held:
-            for name in held.keys():  # noqa: SIM118  (not a dict)
-                layer = _LAYER.fullmatch(name)
-                kind = layer and next((k for k, p in _KINDS.items() if re.fullmatch(p, layer[2])), None)
-                if layer and kind:
-                    array = held.get_tensor(name)
-                    narrow |= array.dtype.itemsize < 4
-                    found.append((int(layer[1]), kind, np.asarray(array, np.float32)))
-    except (SafetensorError, OSError) as error:
-        raise BadInput(f"{file} is not a safetensors file: {error}") from error
-    if narrow:
-        warnings.warn(
-            f"{file.name} holds 16-bit numbers: small changes of weights are lost in their rounding",
-            stacklevel=4,
-        )
+    found = []
+    with _opened(file) as held:
+        for name in held.names:
+            layer = _LAYER.fullmatch(name)
+            kind = layer and next((k for k, p in _KINDS.items() if re.fullmatch(p, layer[2])), None)
+            if layer and kind:
+                array = held.read(name)
+                want = 3 if kind.startswith("own_") else 2
+                if array.ndim != want or not array.size:
+                    raise BadInput(f"{file}: {name} has shape {array.shape}, not that of a matrix")
+                found.append((int(layer[1]), kind, array.astype(np.float32, copy=False)))
     return found
 
 
 def _layer(held: dict[str, np.ndarray], count: int | None, number: int, where: Path) -> dict[str, np.ndarray]:
     """W_Q, W_K, W_V, W_O [width, heads, head] of one layer, from whichever form it is stored in."""
     if "own_W_Q" in held:
-        return {name: held[f"own_{name}"] for name in _SEPARATE}
+        own = {name: held[f"own_{name}"] for name in _SEPARATE if f"own_{name}" in held}
+        if len(own) < len(_SEPARATE) or len({m.shape for m in own.values()}) > 1:
+            raise BadInput(f"{where}: layer {number} does not have four matrices of one shape")
+        return own
     if count is None:
         raise BadInput(f"{where}: how many heads there are is not in a config.json beside it; say heads=...")
     try:
-        if "gpt2" in held:
-            q, k, v = np.split(held["gpt2"].T, 3)
-            out = held["gpt2_out"].T
-        elif "timm" in held:
-            q, k, v = np.split(held["timm"], 3)
-            out = held["timm_out"]
-        elif "neox" in held:
-            joined = held["neox"].reshape(count, 3, -1, held["neox"].shape[-1])
-            q, k, v = (joined[:, i].reshape(-1, joined.shape[-1]) for i in range(3))
-            out = held["neox_out"]
-        else:
-            q, k, v, out = (held[name] for name in ("W_Q", "W_K", "W_V", "W_O"))
+        q, k, v, out = _flat(held, count)
     except KeyError as error:
         raise BadInput(f"{where}: layer {number} has no {error.args[0]}") from error
+    except ValueError as error:
+        raise BadInput(f"{where}: the matrices of layer {number} are not of {count} heads") from error
     head = len(q) // count
-    if len(q) != count * head or len(k) % head or out.shape[1] != len(q) or count % (len(k) // head):
-        raise BadInput(f"{where}: matrices {q.shape}, {k.shape}, {out.shape} do not have {count} heads")
+    shapes = ", ".join(str(m.shape) for m in (q, k, v, out))
+    fits = len(q) == count * head > 0 and len(k) % head == 0 and len(k) == len(v) and out.shape[1] == len(q)
+    if not fits or count % (len(k) // head):
+        raise BadInput(f"{where}: matrices {shapes} do not have {count} heads")
+    if len({m.shape[1] for m in (q, k, v)} | {len(out)}) > 1:
+        raise BadInput(f"{where}: matrices {shapes} of layer {number} are not of one width")
     shared = count // (len(k) // head)
 
     def split(m: np.ndarray, times: int = 1) -> np.ndarray:
@@ -133,3 +138,15 @@ def _layer(held: dict[str, np.ndarray], count: int | None, number: int, where: P
         "W_V": split(v, shared),
         "W_O": out.reshape(len(out), count, head),
     }
+
+
+def _flat(held: dict[str, np.ndarray], count: int) -> tuple[np.ndarray, ...]:
+    """Queries, keys and values with outputs first, and the matrix that takes heads back."""
+    if "gpt2" in held:
+        return (*np.split(held["gpt2"].T, 3), held["gpt2_out"].T)
+    if "timm" in held:
+        return (*np.split(held["timm"], 3), held["timm_out"])
+    if "neox" in held:
+        joined = held["neox"].reshape(count, 3, -1, held["neox"].shape[-1])
+        return (*(joined[:, i].reshape(-1, joined.shape[-1]) for i in range(3)), held["neox_out"])
+    return tuple(held[name] for name in ("W_Q", "W_K", "W_V", "W_O"))

@@ -21,6 +21,8 @@ def head_matrices(params: Any, name: str) -> jax.Array:
     `params`: of `ViT` or `GPT`, with `blocks.{i}.attention.W_Q` [width, heads, head] and so on.
     """
     found = find(params, f"**.attention.{name}")
+    if len({leaf.shape for leaf in found.values()}) > 1:
+        raise BadInput(f"the layers' {name} are of different shapes; take the layers of one shape at a time")
     return jnp.stack([jnp.moveaxis(leaf, -2, -3) for leaf in found.values()])
 
 

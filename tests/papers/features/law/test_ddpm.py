@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from saltus._jax import jax, jnp
 from saltus.core.errors import BadInput
 from saltus.papers.features.law import ddpm
+from saltus.papers.features.model import prefactor
 
 A, B = ddpm.diffusion(0.2)
 
@@ -109,3 +110,29 @@ def test_reductions() -> None:
     assert ddpm.effective(0.5, "mean_2d", 1000) == 0.00025
     with pytest.raises(BadInput, match="mean_d"):
         ddpm.effective(0.5, "mean", 1000)
+
+
+@pytest.mark.parametrize(("alpha", "beta"), [(0.8, 0.6), (1.0, 0.0), (0.0, 1.0), (0.3, 1.7)])
+@pytest.mark.parametrize("kind", ["sqrt_m", "m"])
+@pytest.mark.parametrize("shape", [(1, 1, 1), (3, 2, 4), (4, 3, 2)])
+def test_quadrature_agrees(alpha: float, beta: float, kind: str, shape: tuple[int, int, int]) -> None:
+    """Gauss-Hermite nodes are exact for polynomials: any patches, weights (one of them 0), and any noise."""
+    m, d, P = shape
+    rng = np.random.default_rng(sum(shape))
+    W, X, omega, c = rng.normal(size=(m, d)), rng.normal(size=(P, d)), 3 * rng.random(P), prefactor(m, kind)
+    omega[1:2] = 0
+    nodes, shares = np.polynomial.hermite_e.hermegauss(5)
+    eps = np.stack(np.meshgrid(*[nodes] * d), -1).reshape(-1, d)
+    share = np.prod(np.stack(np.meshgrid(*[shares / shares.sum()] * d), -1), -1).ravel()
+
+    def summed(W: np.ndarray) -> float:
+        out = [c * ((alpha * x + beta * eps) @ W.T) ** 2 @ W - eps for x in X]
+        return float(sum(w * (share @ (f**2).sum(1)) for w, f in zip(omega, out, strict=True)))
+
+    assert float(ddpm.loss(W, X, omega, alpha, beta, c)) == pytest.approx(summed(W), rel=1e-12)
+    g = np.asarray(ddpm.gradient(W, X, omega, alpha, beta, c))
+    for at in np.ndindex(*W.shape):
+        h = np.zeros_like(W)
+        h[at] = 1e-5
+        slope = (summed(W + h) - summed(W - h)) / 2e-5
+        assert g[at] == pytest.approx(slope, rel=1e-6, abs=1e-6 * np.abs(g).max())

@@ -81,3 +81,27 @@ def test_anchors_of_the_papers_setting() -> None:
             xbar = stage_one.mean_patch(sample.X, sample.omega)
             ends = stage_one.blow_up(W0, xbar, 4 * alpha * beta / np.sqrt(20)) / 5e-4
             assert low < ends.min() < ends.max() < high
+
+
+def test_orders_by_hand_and_with_the_other_prefactor() -> None:
+    """Lemmas D.5, D.8 as printed at c = 1/sqrt(m); with 1/m, m = 16, the first are 4 times as long."""
+    given = dict(n=6, d=100, m=16, mu=2.0, sigma_xi=0.5, sigma0=0.01, eta=0.1, alpha=0.8, beta=0.6)
+    found, other = stage_one.orders(**given), stage_one.orders(**given, c=1 / 16)
+    assert found.T_mu == pytest.approx(4 * np.log(16 * 16 / 0.1) ** 0.5 / (0.01 * 100 * 2 * 0.1 * 0.48))
+    t_xi = 6 * 4 * np.log(16 * 16 * 6 / 0.1) ** 0.5 / (0.01 * 0.5 * 1000 * 0.1 * 0.48)
+    assert found.T_xi == pytest.approx(t_xi)
+    assert pytest.approx(16 ** (1 / 3) / (0.1 * 1e-4) * max(1 / 100, 6 / (0.25 * 1e4))) == found.T_2
+    for name in ("T_mu", "T_xi", "T_1", "onset"):
+        assert getattr(other, name) / getattr(found, name) == pytest.approx(4)
+    assert pytest.approx(4 * 4 ** (1 / 3)) == other.T_2 / found.T_2
+
+
+def test_the_blow_up_by_the_cosine() -> None:
+    """(pi/4 - F(u)) / (kappa |x̄| |w| (1 - u^2)^(3/2)) with F(u) = (u sqrt(1 - u^2) + arcsin u) / 2."""
+    rng = np.random.default_rng(3)
+    W, xbar, kappa = rng.normal(size=(20, 4)), rng.normal(size=4), 0.7
+    length, size = np.linalg.norm(xbar), np.linalg.norm(W, axis=1)
+    u = W @ xbar / size / length
+    F = (u * np.sqrt(1 - u**2) + np.arcsin(u)) / 2
+    said = (np.pi / 4 - F) / (kappa * length * size * (1 - u**2) ** 1.5)
+    np.testing.assert_allclose(stage_one.blow_up(W, xbar, kappa), said, rtol=1e-12)

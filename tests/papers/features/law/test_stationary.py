@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from saltus._jax import jnp
+from saltus.core.errors import BadInput
 from saltus.papers.features import training, world
 from saltus.papers.features.law import ddpm, newton, stationary
 from saltus.papers.features.world import TwoPatch
@@ -53,6 +54,28 @@ def test_a_solved_point_is_stationary_for_the_whole_network(seed: int, m: int, m
     change = ddpm.change(W, sample.X, sample.omega, alpha, beta, m**-0.5)
     assert float(change) == pytest.approx(float(point.change), rel=1e-9)
     np.testing.assert_allclose(stationary.identity(point, sample.omega, gram, m, alpha, beta), 1, atol=1e-7)
+
+
+def test_the_other_prefactor_and_any_patches() -> None:
+    """With 1/m, unequal weights and patches at no right angles: still stationary, and still the identity."""
+    rng = np.random.default_rng(5)
+    X, omega, m = np.concatenate([2 * rng.normal(size=(5, 9)), np.zeros((5, 4))], 1), rng.random(5), 3
+    for c in (1 / m, m**-0.5):
+        point = stationary.solve(omega, X @ X.T, m, A, B, c=c)
+        W = stationary.weights(point, np.pad(X, ((0, 0), (0, 4))), m)
+        g = ddpm.gradient(jnp.asarray(W), np.pad(X, ((0, 0), (0, 4))), jnp.asarray(omega), A, B, c)
+        assert float(jnp.abs(g).max()) < 1e-9
+        np.testing.assert_allclose(stationary.identity(point, omega, X @ X.T, m, A, B, c), 1, atol=1e-9)
+
+
+def test_what_cannot_be_solved_is_one_line() -> None:
+    X = np.random.default_rng(0).normal(size=(3, 6))
+    twice = np.concatenate([X, X[:1]])
+    with pytest.raises(BadInput, match="linearly independent"):
+        stationary.solve(np.ones(4), twice @ twice.T, 2, A, B)
+    point = stationary.solve(np.ones(3), X @ X.T, 5, A, B)
+    with pytest.raises(BadInput, match="7 dimensions"):
+        stationary.weights(point, X, 5)
 
 
 def test_training_ends_there_and_newton_stays() -> None:

@@ -131,7 +131,7 @@ def test_crossings_and_powers_of_known_curves() -> None:
     assert _phase.steepness(chi, ratio, 3.0) == pytest.approx(2)
     assert _phase.crossing(chi, ratio + 100) == 0.0
     assert np.isinf(_phase.crossing(chi, ratio / 1e6))
-    np.testing.assert_allclose(early._early.powers(chi, ratio), 2)
+    np.testing.assert_allclose(early._early_claims.powers(chi, ratio), 2)
 
 
 @pytest.mark.parametrize(

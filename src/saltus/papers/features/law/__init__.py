@@ -7,6 +7,7 @@ from saltus.papers.features.law import (
     ddpm,
     newton,
     parts,
+    second_stage,
     stage_one,
     stationary,
 )
@@ -18,6 +19,7 @@ __all__ = [
     "ddpm",
     "newton",
     "parts",
+    "second_stage",
     "stage_one",
     "stationary",
 ]

@@ -24,18 +24,18 @@ def rates(eta: float, m: int, n: int, d: int, mu: Array, sigma_xi: float) -> Rat
 
 
 def early(W0: Array, X: Array, members: Array, labels: Array, eta: float, steps: int) -> np.ndarray:
-    """Products <w_jr, x_p> [2, P, m] after `steps` steps with every l'_i = -1/2, exactly.
+    """Products <w_jr, x_p> [steps + 1, 2, P, m] after every step with all l'_i = -1/2, exactly.
 
     With l' constant a step is linear: A_j <- (I + j (eta/(nm)) K diag(sum_i y_i c_ip)) A_j, K = X X^T.
 
     **Arguments:** `W0` [2, m, D]; `X` [P, D]; `members` [n, P]; `labels` [n].
     """
-    n, m = len(labels), np.shape(W0)[1]
-    push = (eta / (n * m)) * (np.asarray(X) @ np.asarray(X).T) * (np.asarray(labels) @ np.asarray(members))
-    found = []
-    for sign, w in zip((1, -1), np.asarray(W0), strict=True):
-        step = np.linalg.matrix_power(np.eye(len(X)) + sign * push, steps)
-        found.append(step @ (np.asarray(X) @ w.T))
+    W0, X, members, y = (np.asarray(v, float) for v in (W0, X, members, labels))
+    push = (eta / (len(y) * W0.shape[1])) * (X @ X.T) * (y @ members)
+    found = [X @ np.swapaxes(W0, -1, -2)]
+    for _ in range(steps):
+        A = found[-1]
+        found.append(np.stack([A[0] + push @ A[0], A[1] - push @ A[1]]))
     return np.stack(found)
 
 
@@ -99,9 +99,11 @@ def theorem32(steps: Array, loss: Array, signal: Array, noise: Array, *, small: 
 
 
 def memory_bounds(
-    W: Array, W0: Array, X: Array, members: Array, labels: Array, *, steps: int, delta: float = 0.1
+    W: Array, W0: Array, X: Array, members: Array, labels: Array, *, steps: int
 ) -> dict[str, float]:
-    """Proposition C.1 and its lemmas at one moment: left side over right side, so that <= 1 holds.
+    """Proposition C.1, Lemmas C.4 and C.5 at one moment: left side over right side, so that <= 1 holds.
+
+    rho are the coefficients of W - W0 = sum_p rho_p x_p / |x_p|^2 (Lemma C.2).
 
     **Arguments:** `W`, `W0` [2, m, D]; `X` [n + 2, D] with the signals first; `steps`: T*, the run's length.
     """
@@ -113,14 +115,21 @@ def memory_bounds(
     own = np.where(y > 0, 0, 1)
     start = 3 * np.abs(A0).max()
     at, all_n = np.arange(2, n + 2), np.arange(n)
-    # sqrt(log(4n^2/delta)/d) of the paper is half the largest cosine it allows two noises.
-    shared = 8 * cross / 2 * n * size if n > 1 else 0.0
+    # sqrt(log(4n^2/delta)/d) n alpha, of which half the largest cosine of two noises is the least value.
+    shared = cross / 2 * n * size if n > 1 else 0.0
+    units = X / (X**2).sum(1, keepdims=True)
+    rho = np.moveaxis(np.linalg.lstsq(units.T, np.moveaxis(W - W0, -1, 0).reshape(len(units.T), -1))[0]
+                      .reshape(len(X), *W.shape[:2]), 0, 1)  # [2, P, m]  # fmt: skip
+    drift = np.abs(A - A0 - rho)[:, 2:].max()
     outputs = (A**2).sum(-1) / W.shape[1]
     wrong = members @ outputs.T  # [n, 2]
     return {
         "signal": float(np.abs(A[[0, 1], [0, 1]]).max() / size),
         "noise": float(np.abs(A[own, at]).max() / size),
         "other signal": float(np.abs(A[[0, 1], [1, 0]]).max() / start),
-        "other noise": float(np.abs(A[1 - own, at]).max() / (start + 1.5 * shared)),
+        "other noise": float(np.abs(A[1 - own, at]).max() / (start + 12 * shared)),
+        "coefficient": float(np.abs(rho[own, at]).max() / size),
+        "other coefficient": float(np.abs(rho[1 - own, at]).max() / (start + 12 * shared)),
+        "product less coefficient": float(drift / (4 * shared)) if n > 1 else 0.0,
         "other output": float(wrong[all_n, 1 - own].max() / 0.5),
     }

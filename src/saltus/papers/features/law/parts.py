@@ -10,7 +10,15 @@ from saltus._jax import jnp
 from saltus.papers.features.law import ddpm
 from saltus.papers.features.model import prefactor
 
-__all__ = ["Coefficients", "Slopes", "classifier_coefficients", "coefficients", "slopes"]
+__all__ = [
+    "Coefficients",
+    "Ends",
+    "Slopes",
+    "classifier_coefficients",
+    "coefficients",
+    "second_stage_end",
+    "slopes",
+]
 
 Array = Any
 
@@ -49,26 +57,72 @@ def slopes(
     return Slopes(X @ g.T, lead, (g * W0).sum(1), of_start)
 
 
-class Coefficients(NamedTuple):
-    """w_r = phi_r w0_r + sum_j gamma_jr mu_j/|mu|^2 + sum_i rho_ir xi_i/|xi_i|^2 + rest_r (eq. 22)."""
+class Ends(NamedTuple):
+    """The first step at which the rest leads in most products with directions of a kind, or -1."""
 
-    phi: np.ndarray  # [m]
+    signals: int
+    noises: int
+    start: int
+
+    @property
+    def first(self) -> int:
+        """T_2 of Lemma D.8: the first of them."""
+        return min((k for k in self if k >= 0), default=-1)
+
+
+def second_stage_end(
+    steps: Array, path: Array, W0: Array, X: Array, omega: Array, alpha: float, beta: float,
+    c: float | None = None,
+) -> Ends:  # fmt: skip
+    """When the residual terms of eqs. 42-44 reach the dominant ones, which ends the denoiser's second stage.
+
+    **Arguments:** `steps` [t]; `path` [t, m, D]; `X` [P, D] with the signals first; a patch of weight 0 has
+    no dominant part and does not count.
+    """
+    held = np.append(np.asarray(omega) > 0, True)
+    kind = np.repeat([0, 1, 2], [2, len(held) - 3, 1])
+    leads = np.stack([slopes(W, W0, X, omega, alpha, beta, c).residual_leads() for W in path])
+    found = []
+    for k in range(3):
+        over = leads[:, (kind == k) & held].mean((1, 2)) > 0.5
+        found.append(int(np.asarray(steps)[np.argmax(over)]) if over.any() else -1)
+    return Ends(*found)
+
+
+class Coefficients(NamedTuple):
+    """w_r = sum_s phi_sr w0_s + sum_j gamma_jr mu_j/|mu|^2 + sum_i rho_ir xi_i/|xi_i|^2, exactly.
+
+    Eq. 22 has the own start alone, phi_rr: the cross terms of the gradient bring in those of the others.
+    """
+
+    phi: np.ndarray  # [m, m], starts by neurons
     gamma: np.ndarray  # [2, m]
     rho: np.ndarray  # [n, m]
-    rest: np.ndarray  # [m]: size of what the form cannot hold: the starts of other neurons
+
+    def rebuild(self, W0: Array, X: Array) -> np.ndarray:
+        """The weights [m, D] that these are the coefficients of."""
+        X = np.asarray(X, float)
+        patches = np.concatenate([self.gamma, self.rho]) / (X**2).sum(1)[:, None]
+        return np.asarray(self.phi.T @ np.asarray(W0, float) + patches.T @ X)
+
+    def stray(self, W0: Array) -> np.ndarray:
+        """The size of what eq. 22 leaves out, the starts of other neurons [m]."""
+        others = self.phi - np.diag(np.diagonal(self.phi))
+        return np.linalg.norm(others.T @ np.asarray(W0, float), axis=1)
 
 
 def coefficients(W: Array, W0: Array, X: Array) -> Coefficients:
-    """The decomposition of every neuron of the denoiser, by least squares on its start and the patches."""
+    """The decomposition of a trained denoiser [m, D]; `X` [P, D] with the signals first.
+
+    Where starts and patches are linearly dependent there are many, and this is the smallest.
+    """
     W, W0, X = (np.asarray(v, float) for v in (W, W0, X))
-    units = X / (X**2).sum(1, keepdims=True)
-    found = np.zeros((len(X) + 1, len(W)))
-    rest = np.zeros(len(W))
-    for r, (w, w0) in enumerate(zip(W, W0, strict=True)):
-        basis = np.concatenate([w0[None], units])
-        found[:, r] = np.linalg.lstsq(basis.T, w, rcond=None)[0]
-        rest[r] = np.linalg.norm(w - found[:, r] @ basis)
-    return Coefficients(found[0], found[1:3], found[3:], rest)
+    # Of one length each, so that the smallest in this basis is told by no one's units.
+    size = np.concatenate([np.linalg.norm(W0, axis=1), np.linalg.norm(X, axis=1)])[:, None]
+    basis = np.concatenate([W0, X]) / size
+    found = np.linalg.lstsq(basis.T, W.T, rcond=None)[0] / size  # [m + P, m]
+    m, patches = len(W), found[len(W) :] * (X**2).sum(1)[:, None]
+    return Coefficients(found[:m], patches[:2], patches[2:])
 
 
 def classifier_coefficients(path: Array, X: Array, members: Array, labels: Array, eta: float) -> np.ndarray:

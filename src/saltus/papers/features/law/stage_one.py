@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from saltus.papers.features.model import prefactor
+
 __all__ = ["Orders", "blow_up", "invariant", "mean_patch", "orders", "solve", "velocity"]
 
 Array = Any
@@ -97,14 +99,18 @@ class Orders(NamedTuple):
 
 def orders(
     n: int, d: int, m: int, mu: float, sigma_xi: float, sigma0: float, eta: float, alpha: float, beta: float,
-    delta: float = 0.1,
+    delta: float = 0.1, c: float | None = None,
 ) -> Orders:  # fmt: skip
-    """The paper's stage times (Lemmas 4.1, 4.2, D.4, D.7), `eta` being the step on the summed loss."""
-    rate = eta * alpha * beta
-    t_mu = np.sqrt(m * np.log(16 * m / delta)) / (sigma0 * d * mu * rate)
-    t_xi = n * np.sqrt(m * np.log(16 * m * n / delta)) / (sigma0 * sigma_xi * d**1.5 * rate)
+    """The paper's stage times (Lemmas 4.1, 4.2, D.5, D.8), `eta` being the step on the summed loss.
+
+    The prefactor `c` is 1/sqrt(m) there; with another, products end at (c m)^(-1/3).
+    """
+    c = prefactor(m) if c is None else c
+    rate = eta * alpha * beta * c
+    t_mu = np.sqrt(np.log(16 * m / delta)) / (sigma0 * d * mu * rate)
+    t_xi = n * np.sqrt(np.log(16 * m * n / delta)) / (sigma0 * sigma_xi * d**1.5 * rate)
     # The second entry as the update gives it; printed is n sigma0^-2 sigma_xi^2.
-    t_2 = m ** (1 / 3) / (eta * sigma0**2) * max(1 / d, n / (sigma_xi**2 * d**2))
+    t_2 = (c * m) ** (-1 / 3) / (eta * c * sigma0**2) * max(1 / d, n / (sigma_xi**2 * d**2))
     xbar = np.sqrt(mu**2 / 2 + sigma_xi**2 * d / n)
-    onset = np.pi * np.sqrt(m) / (16 * rate * xbar * sigma0 * np.sqrt(d))
+    onset = np.pi / (16 * rate * xbar * sigma0 * np.sqrt(d))
     return Orders(float(t_mu), float(t_xi), float(max(t_mu, t_xi)), float(t_2), float(onset))

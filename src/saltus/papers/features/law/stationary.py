@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from saltus._jax import jax, jnp
+from saltus.core.errors import BadInput
 from saltus.papers.features.law import ddpm
 from saltus.papers.features.model import prefactor
 
@@ -120,6 +121,10 @@ def solve(
     """
     omega, gram = np.asarray(omega, float), np.asarray(gram, float)
     c = prefactor(m) if c is None else c
+    if np.linalg.matrix_rank(gram, hermitian=True) < len(gram):
+        raise BadInput(
+            "the patches must be linearly independent; give one held twice once, with both weights"
+        )
     H = np.linalg.inv(gram)
     if start is None:
         toward = gram @ omega
@@ -182,13 +187,15 @@ def pull(
     return 4 * alpha * beta * c * m * s - c**2 * m * (held + (m - 1) * q * cross)
 
 
-def identity(point: Point, omega: Array, gram: Array, m: int, alpha: float, beta: float) -> np.ndarray:
+def identity(
+    point: Point, omega: Array, gram: Array, m: int, alpha: float, beta: float, c: float | None = None
+) -> np.ndarray:
     """a_p divided by (gram (omega * R(a)))_p, over its mean: 1 for every patch at a stationary point [P].
 
     With orthogonal patches of equal classes this is the ratio identity
     a_mu / a_xi = (chi/2) R(a_mu) / R(a_xi).
     """
-    forces = np.asarray(gram) @ (np.asarray(omega) * pull(point.a, point.q, point.s, m, alpha, beta))
+    forces = np.asarray(gram) @ (np.asarray(omega) * pull(point.a, point.q, point.s, m, alpha, beta, c))
     share = point.a / forces
     return share / share.mean()
 
@@ -199,6 +206,8 @@ def weights(point: Point, X: Array, m: int) -> np.ndarray:
     Rows are the same inside the span of the patches; outside they form a simplex of size phi.
     """
     X = np.asarray(X, float)
+    if X.shape[1] < len(X) + m - 1:
+        raise BadInput(f"a simplex of {m} neurons beside {len(X)} patches needs {len(X) + m - 1} dimensions")
     inside = np.linalg.lstsq(X, point.a, rcond=None)[0]
     basis, _ = np.linalg.qr(X.T, mode="complete")
     free = basis[:, len(X) :]

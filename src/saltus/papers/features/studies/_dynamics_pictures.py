@@ -91,6 +91,9 @@ def dynamics(
     axes[0, 0].set_ylabel("classifier: largest product")
     axes[1, 0].set_ylabel("denoiser: largest product")
     axes[0, 0].legend(loc="lower right")
-    axes[1, 0].legend(loc="lower right", fontsize=7)
+    # Signal and noise have their names above; what is left fits under the plateau.
+    held = zip(*axes[1, 0].get_legend_handles_labels(), strict=True)
+    named = [(h, words) for h, words in held if words not in ("signal", "noise")]
+    axes[1, 0].legend(*zip(*named, strict=True), loc="lower right", fontsize=7)
     finding(fig, title, study.note(record))
     return fig

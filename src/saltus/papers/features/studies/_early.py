@@ -1,19 +1,15 @@
-"""The runs and the claims of `features/early`."""
+"""The runs of `features/early`."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from saltus._lazy import np, xr
-from saltus.core import claim, stats
-from saltus.papers.features.studies._theory import linear_fit
 
 if TYPE_CHECKING:
     import xarray
 
-    from saltus.core.claim import Claim
     from saltus.papers.features.studies.early import Early
 
 SHARES = (0.1, 0.25, 0.5, 0.75, 0.9, 0.98)  # of the earliest blow-up, where whole weights are looked at
@@ -31,6 +27,9 @@ WORDS = {
     "closed_gap": "largest distance of a weight from the closed form over the largest weight",
     "linear_gap": "the same from w0 + kappa |w0|^2 x̄ t",
     "negative": "share of products below 0 when 1% of the fall is reached",
+    "turned_signal": "first step at which all products with signals are positive, or -1",
+    "turned_noise": "the same of products with noises",
+    "rest_leads": "first step at which the residual gradient leads in most products (Lemma D.8), or -1",
     "negative_start": "share of products below 0 before training",
     "rate": "growth of mean <w, mu> in the first tenth over 4 alpha beta c |S_j|/n |w0|^2 |mu|^2",
     "onset_sigma0": "step at which 1% of the fall is reached",
@@ -40,10 +39,25 @@ WORDS = {
 }
 
 
+def _look(W: Any, p: Any) -> Any:
+    """What is watched of a denoiser, and the least product with a signal and with a noise."""
+    from saltus._jax import jnp
+    from saltus.papers.features.training import watch
+
+    A = p["X"] @ W.T
+    held = jnp.where((p["omega"] > 0)[:, None], A, jnp.inf)  # a class may be empty
+    return {**watch.denoiser(W, p), "least_signal": held[:2].min(), "least_noise": held[2:].min()}
+
+
+def _turned(steps: Any, least: Any) -> int:
+    """The first step at which the least product is above 0, or -1."""
+    return int(steps[np.argmax(least > 0)]) if (least > 0).any() else -1
+
+
 def sweep(study: Early, chi: float) -> xarray.Dataset:
     """One n SNR^2: trainings to the end of the first stage and a little beyond, all seeds."""
     from saltus.papers.features import training
-    from saltus.papers.features.law import stage_one, stationary
+    from saltus.papers.features.law import parts, stage_one, stationary
 
     mu = study.mu_of(chi)
     alpha, beta = study.noise()
@@ -53,8 +67,11 @@ def sweep(study: Early, chi: float) -> xarray.Dataset:
     xbar = stage_one.mean_patch(sample.X, sample.omega)
     ends = stage_one.blow_up(start, xbar, kappa) / study.step  # [seed, m]
     first, last = float(ends.min()), float(ends.max())
-    seen = study.train_denoiser(mu, at=np.unique(np.linspace(0, 1.2 * last, 600).astype(int)))
-    at = np.unique((np.asarray(SHARES) * first).astype(int))
+    seen = study.train_denoiser(mu, at=np.unique(np.linspace(0, 1.2 * last, 600).astype(int)), look=_look)
+    shares = (np.asarray(SHARES) * first).astype(int)
+    even = np.linspace(0, 1.2 * last, 60).astype(int)
+    at = np.unique(np.concatenate([shares, even]))
+    marked = np.searchsorted(at, shares)
     paths = study.train_denoiser(mu, at=at, look=training.engine.whole)["W"]
     found: dict[str, list[Any]] = {name: [] for name in WORDS if not name.endswith(("sigma0", "dim"))}
     for s in range(study.seeds):
@@ -73,7 +90,10 @@ def sweep(study: Early, chi: float) -> xarray.Dataset:
         found["blow_up"].append(ends[s].min())
         found["negative"].append(seen["negative"][s, fallen])
         found["negative_start"].append(seen["negative"][s, 0])
-        _path(found, paths[s], W0, xbar[s], X, omega, kappa, at * study.step)
+        found["turned_signal"].append(_turned(seen["step"], seen["least_signal"][s]))
+        found["turned_noise"].append(_turned(seen["step"], seen["least_noise"][s]))
+        found["rest_leads"].append(parts.second_stage_end(at, paths[s], W0, X, omega, alpha, beta, c).first)
+        _path(found, paths[s][marked], W0, xbar[s], X, omega, kappa, shares * study.step)
     dims = {name: ("seed", "share") for name in ("kept", "kept_once", "closed_gap", "linear_gap")}
     data = {name: (dims.get(name, ("seed",)), np.asarray(v)) for name, v in found.items()}
     return xr.Dataset(data, coords={"share": list(SHARES)})
@@ -128,112 +148,3 @@ def onset(study: Early, name: str, value: float) -> xarray.Dataset:
         point = stationary.solve(sample.omega[s][here], X @ X.T, own.m, alpha, beta, c=c)
         when.append(seen["step"][np.argmax(seen["change"][s] < 0.01 * point.change)] * eta / study.step)
     return xr.Dataset({"onset": ("seed", when), "blow_up": ("seed", ends / study.step)})
-
-
-def powers(x: Any, y: Any) -> Any:
-    """The power of x that y [x, seed] goes with, for each seed."""
-    with np.errstate(invalid="ignore", divide="ignore"):  # a product below 0 has no power
-        return np.asarray([linear_fit(np.log(x), np.log(col))[0] for col in np.asarray(y).T])
-
-
-def claims(study: Early, record: xarray.Dataset, law: xarray.Dataset) -> Iterator[Claim]:
-    chi = record.chi.values
-    off = record.ratio.values / law.early.values[:, None]
-    worst = int(np.argmax(np.abs(np.log(np.median(off, axis=1)))))
-    point = record.point.values / law.early.values[:, None]
-    yield claim.within(
-        "half-chi",
-        "Before saturation the ratio of mean products is n SNR²/2 (over it, median, at the n SNR² where it "
-        f"is farthest off, {chi[worst]:g}).",
-        stats.median(off[worst]),
-        (0.8, 1.2),
-        control=(
-            "the ratio at the stationary point, where that is farthest off",
-            stats.median(point[int(np.argmax(np.abs(np.log(np.median(point, axis=1)))))]),
-        ),
-    )
-    yield claim.within(
-        "slope-one",
-        f"It goes with n SNR² to the power 1 from {chi[0]:g} to {chi[-1]:g} (power, median).",
-        stats.median(powers(chi, record.ratio.values)),
-        (0.9, 1.1),
-        control=("at the stationary point", stats.median(powers(chi, record.point.values))),
-    )
-    drawn = (record.ratio / record.early_law).values
-    yield claim.within(
-        "mean-patch",
-        "With the draw's own class sizes and noises the mean patch gives it to 10% (ratio over <x̄, "
-        "mu>/<x̄, xi>, median over all runs).",
-        stats.median(drawn),
-        (0.9, 1.1),
-        control=("n SNR² for n SNR²/2", stats.median(drawn / 2)),
-    )
-    half = record.sel(share=0.5)
-    low = half.sel(chi=0.75, method="nearest")
-    yield claim.below(
-        "invariant",
-        "Halfway to the blow-up every neuron has kept |w| sin³ of its angle to the mean patch "
-        f"(n SNR² = {float(low.chi):g}, largest relative change over runs and neurons).",
-        stats.worst(low.kept.values),
-        1e-4,
-        control=("|w| sin of it", stats.worst(low.kept_once.values)),
-    )
-    yield claim.below(
-        "closed-form",
-        "Halfway there the weights are those of the closed form (distance over the largest weight, largest).",
-        stats.worst(half.closed_gap.values),
-        1e-3,
-        control=("linear growth alone", stats.least(half.linear_gap.values)),
-    )
-    rate = stats.median(record.rate.values)
-    yield claim.within(
-        "linear-rate",
-        "Over the first tenth the signals' mean product grows by 4αβ(|S_j|/n)|w0|²|mu|²/√m a unit of step "
-        "(measured over predicted, median).",
-        rate,
-        (0.8, 1.25),
-        control=("with 2 for 4", stats.median(2 * record.rate.values)),
-    )
-    when = (record.onset / record.blow_up).values
-    yield claim.within(
-        "onset",
-        "The loss has fallen by 1% of its whole fall when the first neuron's closed form blows up (step over "
-        "step, median).",
-        stats.median(when),
-        (0.85, 1.15),
-        control=("over T_2 of Lemma 4.2", stats.median(record.onset.values / law.T_2.values[:, None])),
-    )
-    for name, says, power, paper, words in (
-        ("sigma0", "the start σ₀", -1.0, -2.0, "start"),
-        ("dim", "d, with |ξ| held,", -0.5, -1.0, "dimension"),
-    ):
-        found = powers(record[name].values, record[f"onset_{name}"].values)
-        yield claim.within(
-            f"onset-{words}",
-            f"That step goes with {says} to the power {power:g}; T_2 goes with the power {paper:g} (power, "
-            "median).",
-            stats.median(found),
-            (power - 0.1, power + 0.1),
-            control=("of T_2", stats.exact(paper)),
-        )
-    positive = record.negative == 0
-    before = ("before training", stats.share(record.negative_start.values == 0))
-    yield claim.above(
-        "all-positive",
-        "Runs in which all products are positive when the loss has fallen by 1%, as Lemma 4.1 says of T_1 "
-        "(share).",
-        stats.share(positive.values),
-        0.9,
-        control=before,
-        expected=False,
-        because="a noise's pull is |ξ|²/n beside |mu|²/2: the larger n SNR² is, the sooner the loss falls; "
-        "above 1 it falls before the last of the noises' products has turned",
-    )
-    few = positive.sel(chi=[x for x in chi if x <= 1] or [chi[0]])
-    yield claim.above(
-        "all-positive-low",
-        "For n SNR² up to 1 they are (share).",
-        stats.share(few.values),
-        0.9,
-        control=(f"for n SNR² = {chi[-1]:g}", stats.share(positive.isel(chi=-1).values)),
-    )

@@ -64,6 +64,7 @@ def early(study: Early, record: xarray.Dataset, law: xarray.Dataset) -> Figure:
         scale.plot(x / x[0], (x / x[0]) ** slow, color=colour, linestyle=":", linewidth=1.1,
                    label=f"{label}: as T₂")  # fmt: skip
     scale.set(xscale="log", yscale="log", xlabel="over the smallest", ylabel="onset over the first")
+    scale.set_ylim(bottom=scale.get_ylim()[0] / 100)  # room for the names below the curves
     scale.set_title("Onset scales as 1/(σ₀√d)")
     scale.legend(loc="lower left", fontsize=7)
     finding(fig, "The first stage sets the ratio to n SNR²/2 and ends at a computable step", study.note())

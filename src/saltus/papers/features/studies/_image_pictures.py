@@ -28,7 +28,7 @@ def note(study: Any, record: xarray.Dataset) -> str:
     words = f"{of_set(record.attrs['data'])}, {study.side}x{study.side}, {study.scaling}; classes "
     words += f"{', '.join(map(str, study.classes))}, {study.per_class} pictures of each; SNR {study.snr:g}, "
     words += (
-        f"m = {study.neurons}, σ0 = {study.sigma0:g}; {record.sizes['seed']} runs, bands hold 80% of them"
+        f"m = {study.neurons}, σ₀ = {study.sigma0:g}; {record.sizes['seed']} runs, bands hold 80% of them"
     )
     return words
 
@@ -60,13 +60,16 @@ def dynamics(study: Any, record: xarray.Dataset) -> Figure:
         )
     axes[0, 3].set(xlabel=f"training time, thousands of steps of {study.eta:g}", yscale="log")
     axes[0, 3].set_title(
-        f"(c) denoiser: ratio {_ratio(record.signal, record.noise):.2g}, at rest "
+        f"(c) denoiser: {_ratio(record.signal, record.noise):.2g}, at rest "
         f"{float(np.median(record.end_signal / record.end_noise)):.2g} (◆)"
     )
     axes[0, 3].legend(loc="best")
     low, high = (f([ax.get_ylim()[i] for ax in (axes[0, 2], axes[0, 3])]) for i, f in ((0, min), (1, max)))
     for ax in (axes[0, 2], axes[0, 3]):
         ax.set_ylim(low, high)
+        ticks = [x for x in (0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20) if low <= x <= high]
+        ax.set_yticks(ticks, [f"{x:g}" for x in ticks])
+        ax.tick_params(axis="y", which="minor", labelleft=False)
     figure.finding(fig, _finding(study, record), note(study, record))
     return fig
 
@@ -121,9 +124,11 @@ def rows(study: Any, record: xarray.Dataset) -> Figure:
         axes[i, 0].set_ylabel(ROWS[name], rotation=0, ha="right", va="center", fontsize=8)
     for k in range(count):
         axes[0, k].set_title(f"{int(record.digit[k])}", loc="center")
-    scale = "each point's two patches, gradients and what was taken away have a scale of their own; denoised "
-    scale += "points and x_t/α share one"
-    figure.finding(fig, _rows_finding(study, record), f"{note(study, record)}\n{scale}")
+    scale = "each point's patches, gradients and what was taken away have scales of their own; denoised and "
+    scale += "x_t/α share one"
+    title, rest = _rows_finding(study, record)
+    words = note(study, record).replace("bands hold 80% of them", "the first shown")
+    figure.finding(fig, title, "\n".join(filter(None, (rest, words, scale))))
     return fig
 
 
@@ -150,17 +155,17 @@ def _side_by_side(patches: Any, side: int, name: str, noisy: float) -> Any:
     return np.concatenate([parts[0], np.full((side, 2), np.nan), parts[1]], 1)
 
 
-def _rows_finding(study: Any, record: xarray.Dataset) -> str:
+def _rows_finding(study: Any, record: xarray.Dataset) -> tuple[str, str]:
+    """What was found, and what else there is to say in small print."""
     gains = [100 * float(record[f"gain_{n}"].mean()) for n in ("test_signal", "noise", "test_noise")]
-    words = "Of the error the denoiser takes {:.2g}% from test pictures, {:.2g}% from training noise, "
-    words += "{:.2g}% from "
-    words = words.format(*gains) + "new noise"
+    test, known, new = (f"{g:.2g}%".replace("-", "−") for g in gains)
     if not study.gradients:
-        return words
+        title = f"Of the error the denoiser takes {test} from test pictures, {new} from new noise"
+        return title, f"and {known} from training noise"
     own, start = (100 * float(np.median(study.share(record, n))) for n in ("odds_test", "odds_test_start"))
-    return (
-        f"{own:.3g}% of the gradient's energy lies in the noise patch, {start:.3g}% before training\n{words}"
-    )
+    title = f"{own:.3g}% of the gradient's energy lies in the noise patch, {start:.3g}% before training"
+    words = f"of the error the denoiser takes {test} from test pictures, {known} from training noise, "
+    return title, f"{words}{new} from new noise"
 
 
 def accuracies(study: Any, record: xarray.Dataset) -> Figure:
@@ -173,7 +178,9 @@ def accuracies(study: Any, record: xarray.Dataset) -> Figure:
             runs = record[f"{name}_accuracy"].sel(snr=snr).values
             figure.band(ax, steps, runs, label=name, colour=colour)
         ends.append(float(np.median(runs[:, -1])))
-        ax.axhline(1 / len(study.classes), color=figure.MUTED, linewidth=0.9, linestyle=":")
+        ax.axhline(
+            1 / len(study.classes), color=figure.MUTED, linewidth=0.9, linestyle=":", label="by chance"
+        )
         ax.set(xscale="log", xlabel="step + 1", ylim=(0, 1.04), title=f"SNR = {snr:g}")
     axes[0, 0].set_ylabel("accuracy")
     axes[0, 1].legend(loc="lower right")
@@ -222,9 +229,10 @@ def film(study: Any, record: xarray.Dataset) -> Figure:
         mine, other = (share[task, level] for task in ("denoiser", "classifier"))
         line = f"SNR {level:g}: denoiser {mine[0]:.0%} pictures, {mine[1]:.0%} noise"
         both.append(f"{line}; classifier {other[0]:.0%}, {other[1]:.0%}")
-    text = "The denoiser comes to point at pictures and noise, the classifier at one of them\n"
+    text = "The denoiser comes to point at both parts, the classifier at one"
     words = note(study, record).replace(f"SNR {study.snr:g}", "both SNR")
     words = words.replace("bands hold 80% of them", "the first shown")
     words += "\nabove each frame the step; in each picture's part | noise's part; every row has one scale"
-    figure.finding(fig, text + "\n".join(both), words)
+    words += "\nshares of the leading direction in the spans of training pictures and noise, medians"
+    figure.finding(fig, text, "\n".join([words, *both]))
     return fig

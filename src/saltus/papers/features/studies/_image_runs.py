@@ -183,13 +183,7 @@ def _watch(run: Run, path: Any, basis: Any, n: int) -> dict[str, Any]:
         fixed, inside = [p @ run.C.T for p in (signal, noise)], [p @ basis for p in (signal, noise)]
         for k, step in enumerate(moved):
             A = [f + p @ step.T for f, p in zip(fixed, inside, strict=True)]
-            energy = A[0] ** 2 + A[1] ** 2
-            m = energy.shape[1] // 2
-            out = (
-                energy @ run.V / len(run.V)
-                if run.V is not None
-                else (energy[:, :m].sum(1) - energy[:, m:].sum(1)) / m
-            )
+            out = run.read_out(A[0] ** 2 + A[1] ** 2)
             hit = run.right(out, digit).mean()
             if kind == "train":
                 sizes = products(np.concatenate(A), n)

@@ -46,12 +46,14 @@ def pictures(
     `shown`: the point itself; `gradient`: of the own class's output by the point; `plain`: x_t / alpha,
     which is what no network makes of x_t; `denoised`: (x_t - beta f) / alpha; `removed`: plain less denoised.
     """
+    from saltus.papers.features import model
+
     d = run.drawn
     x = np.stack([d.test_signal[chosen], d.test_noise[chosen]], 1)
     digit = d.test_digit[chosen]
     W, C = np.asarray(W, float), np.asarray(C, float)
     x_t = alpha * x + beta * rng.standard_normal(x.shape)
-    f = ((x_t @ W.T) ** 2 @ W) / np.sqrt(len(W))
+    f = np.asarray(model.denoise(W, x_t, model.prefactor(len(W))))
     gradient = np.stack([run.gradients(C, digit, x[:, p]) for p in (0, 1)], 1)
     found = {"shown": x, "gradient": gradient, "plain": x_t / alpha, "removed": beta * f / alpha}
     return {**found, "denoised": found["plain"] - found["removed"]}

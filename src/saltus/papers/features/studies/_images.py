@@ -140,10 +140,13 @@ class Run:
 
     def outputs(self, C: Any, signal: Any, noise: Any) -> Any:
         """The classifier's outputs on patches [n, d]: f [n] of two classes, or logits [n, classes]."""
-        energy = (signal @ C.T) ** 2 + (noise @ C.T) ** 2
+        return self.read_out((signal @ C.T) ** 2 + (noise @ C.T) ** 2)
+
+    def read_out(self, energy: Any) -> Any:
+        """The same from the squared products [n, neurons], both patches of a point added up."""
         if self.V is not None:
             return energy @ self.V / len(self.V)
-        m = len(C) // 2
+        m = energy.shape[1] // 2
         return (energy[:, :m].sum(1) - energy[:, m:].sum(1)) / m
 
     def right(self, outputs: Any, digit: Any) -> Any:
@@ -162,13 +165,14 @@ class Run:
 
     def gradients(self, C: Any, digit: Any, patch: Any) -> Any:
         """What the paper shows [n, d]: the derivative by the patch of the own class's F_y, or its logit."""
+        from saltus.papers.features import model
+
         if self.V is not None:
-            signs = self.V.T[self.index(digit)]
-            return (2 / len(self.V)) * ((patch @ C.T) * signs) @ C
+            return np.asarray(model.class_input_gradient(C, self.V, patch[:, None], self.index(digit)))[:, 0]
         m, second = len(C) // 2, self.labels(digit) > 0
         found = np.empty_like(patch)
         for rows, W in ((second, C[:m]), (~second, C[m:])):
-            found[rows] = (2 / m) * (patch[rows] @ W.T) @ W
+            found[rows] = model.input_gradient(W, patch[rows])
         return found
 
 

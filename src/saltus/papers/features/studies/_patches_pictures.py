@@ -69,7 +69,7 @@ def _ratios(ax: Axes, record: xarray.Dataset, law: xarray.Dataset) -> None:
     theory(ax, fine, law.early.values, label="_")
     theory(ax, fine, law.classifier_rare.values, label="_")
     theory(ax, fine, law.classifier_weak.values, label="_")
-    ax.set(xscale="log", yscale="log", xlabel="strength", ylabel="product over the common feature's")
+    ax.set(xscale="log", yscale="log", xlabel="strength", ylabel="product over the common one")
     ax.set_title("Rare (●) or weak (□): strength decides")
     ax.legend(fontsize=7, loc="lower right")
 
@@ -89,7 +89,9 @@ def _seen(ax: Axes, record: xarray.Dataset) -> None:
     ax.axhline(0, color=MUTED, linewidth=0.6)
     ax.set(xscale="log", xlabel="strength of rare and weak", ylabel="error taken away, %")
     ax.set_title("What the denoiser takes away of the error")
-    ax.legend(fontsize=7, loc=(0.6, 0.27))
+    low, high = ax.get_ylim()
+    ax.set_ylim(low, high + 0.4 * (high - low))  # room for the names above the curves
+    ax.legend(fontsize=7, loc="upper right", ncols=2)
 
 
 def _told(ax: Axes, record: xarray.Dataset) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from saltus._lazy import np
 from saltus.core import claim, stats
-from saltus.papers.features.studies._early import powers
+from saltus.papers.features.studies._early_claims import powers
 from saltus.papers.features.studies._phase import crossing, steepness
 
 if TYPE_CHECKING:

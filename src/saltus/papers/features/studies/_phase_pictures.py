@@ -52,6 +52,7 @@ def phase(study: Phase, record: xarray.Dataset, law: xarray.Dataset) -> Figure:
     both.axhline(1, color=MUTED, linewidth=0.6)
     both.set(xscale="log", yscale="log", xlabel="n SNR²", ylabel="signal / noise")
     both.set_title("At the paper's sizes")
+    both.set_ylim(top=20 * both.get_ylim()[1])  # room for the names above the curves
     both.legend(fontsize=6.5, loc="upper left")
 
     sizes = study.sizes("classifier")
@@ -71,7 +72,8 @@ def phase(study: Phase, record: xarray.Dataset, law: xarray.Dataset) -> Figure:
     for n, kind in enumerate(dict.fromkeys(kinds)):
         here = [i for i, k in enumerate(kinds) if k == kind]
         drift.plot([float(law.boundary[i]) for i in here], [measured[i] for i in here], "o", markersize=5,
-                   color=COLOURS[n % 6], label=kind if kind == "base" else f"another {kind}")  # fmt: skip
+                   color=COLOURS[n % 6], label=kind if kind == "base" else f"another {kind}",
+                   zorder=4 if kind == "base" else 3)  # fmt: skip
     ends = np.asarray([law.boundary.min(), law.boundary.max()]) * [0.97, 1.03]
     theory(drift, ends, ends, label="formula")
     drift.set(xlabel="n SNR² by the formula", ylabel="n SNR² measured")
@@ -81,10 +83,13 @@ def phase(study: Phase, record: xarray.Dataset, law: xarray.Dataset) -> Figure:
     for n, (kind, size) in enumerate(study.sizes("denoiser")):
         told = "base" if kind == "base" else f"{kind} = {getattr(size, kind):g}"
         middle = np.nanmedian(record.end.values[n], axis=1)
-        powers.plot(x, middle, "o", color=COLOURS[n % 7], markersize=3.5, label=told)
+        mark = "os"[n // len(COLOURS)]
+        powers.plot(x, middle, mark, color=COLOURS[n % len(COLOURS)], markersize=3.5, label=told)
         theory(powers, x, law.ratio.values[n], label="_", linewidth=0.8)
     powers.plot(x, x / 2, color=MUTED, linestyle=":", label="n SNR²/2")
     powers.set(xscale="log", yscale="log", xlabel="n SNR²", ylabel="denoiser at rest: signal / noise")
+    powers.set_yticks([0.2, 0.5, 1, 2, 5], ["0.2", "0.5", "1", "2", "5"])
+    powers.tick_params(axis="y", which="minor", labelleft=False)
     powers.set_title("No size has power 1")
     powers.legend(fontsize=6.5, ncols=2)
     note = f"{study.trainings()} trainings; σ_ξ = 1, t = 0.2; bands hold 80% of the draws"

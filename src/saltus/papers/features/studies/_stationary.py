@@ -84,8 +84,8 @@ def paper(study: Stationary, mu: float) -> xarray.Dataset:
             ),
             "spread": kkts[-1].spread,
             "spread_half": kkts[eighth].spread,
-            "identity": _broken(W[-1], X, omega, alpha, beta),
-            "identity_half": _broken(W[eighth], X, omega, alpha, beta),
+            "identity": _broken(W[-1], X, omega, alpha, beta, c),
+            "identity_half": _broken(W[eighth], X, omega, alpha, beta, c),
             "rank": float(kkts[-1].rank),
             "outside": kkts[-1].outside,
             "least_curvature": curves[0][0] / curves[0][-1] if curves else np.nan,
@@ -99,7 +99,7 @@ def paper(study: Stationary, mu: float) -> xarray.Dataset:
     return xr.Dataset(data, coords={"step": at})
 
 
-def _broken(W: Any, X: Any, omega: Any, alpha: float, beta: float) -> float:
+def _broken(W: Any, X: Any, omega: Any, alpha: float, beta: float, c: float) -> float:
     """How far the ratio identity is from holding for the means over neurons."""
     from saltus.papers.features.law import stationary
 
@@ -107,7 +107,7 @@ def _broken(W: Any, X: Any, omega: Any, alpha: float, beta: float) -> float:
     s, q = np.trace(G) / m, (G.sum() - np.trace(G)) / max(m * (m - 1), 1)
     zero = np.zeros(())
     point = stationary.Point((X @ W.T).mean(1), zero, np.asarray(q), np.asarray(s), zero, zero, zero)
-    return float(np.abs(stationary.identity(point, omega, X @ X.T, m, alpha, beta) - 1).max())
+    return float(np.abs(stationary.identity(point, omega, X @ X.T, m, alpha, beta, c) - 1).max())
 
 
 def _fastest(A: Any) -> int:
@@ -217,13 +217,13 @@ def inside(study: Stationary, chi: float) -> xarray.Dataset:
     return xr.Dataset({**data, "inside_margin": ((), margin)})
 
 
-def _followed_down(chi: Any, m: int, alpha: float, beta: float) -> Any:
+def _followed_down(chi: Any, m: int, alpha: float, beta: float, c: float) -> Any:
     """The symmetric points of one branch: each solved for from its neighbour at the next larger n SNR^2."""
     from saltus.papers.features.law import stationary
 
-    first = stationary.symmetric(chi, m, alpha, beta)
+    first = stationary.symmetric(chi, m, alpha, beta, c=c)
     found = np.column_stack([first.a, first.phi])
-    return stationary.symmetric(chi, m, alpha, beta, start=np.concatenate([found[1:], found[-1:]]))
+    return stationary.symmetric(chi, m, alpha, beta, c=c, start=np.concatenate([found[1:], found[-1:]]))
 
 
 def law(study: Stationary) -> xarray.Dataset:
@@ -234,7 +234,7 @@ def law(study: Stationary) -> xarray.Dataset:
     chi = np.geomspace(1e-3, 1e4, 141)
     line = _theory.symmetric(study, chi, np.asarray([study.mu_of(x) for x in chi]))
     widths = sorted({1, 2, 4, 20, 100} | set(study.neurons))
-    points = [_followed_down(chi, m, alpha, beta) for m in widths]
+    points = [_followed_down(chi, m, alpha, beta, replace(study, m=m).factor()) for m in widths]
     curves = {"line": line.a[:, 0] / line.a[:, 1], "unit": np.stack([p.a[:, 0] / p.a[:, 1] for p in points])}
     data = xr.Dataset(
         {

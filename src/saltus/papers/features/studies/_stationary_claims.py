@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from saltus._lazy import np
 from saltus.core import claim, stats
-from saltus.papers.features.studies._early import powers
+from saltus.papers.features.studies._early_claims import powers
 
 if TYPE_CHECKING:
     import xarray
@@ -40,8 +40,8 @@ def claims(study: Stationary, record: xarray.Dataset, law: xarray.Dataset) -> It
     )
     yield claim.below(
         "identity",
-        "There a_p is (1/c√m) times (gram · ω R(a))_p, so that a_mu/a_xi = (n SNR²/2) R(a_mu)/R(a_xi) with "
-        "equal classes (largest relative distance over patches and runs).",
+        "There a goes with gram · ω R(a), patch by patch, so that a_mu/a_xi = (n SNR²/2) R(a_mu)/R(a_xi) "
+        "with equal classes (largest relative distance over patches and runs).",
         stats.worst(r.identity.values),
         1e-6,
         control=("at an eighth of the training", stats.least(r.identity_half.values)),
@@ -125,10 +125,11 @@ def _unit(study: Stationary, record: xarray.Dataset, law: xarray.Dataset) -> Ite
     )
     chi, power = law.chi_law.values, law.unit_power
     far, near = chi >= 1000, chi <= 0.003
+    above = power.values[:, far].ravel()
     yield claim.within(
         "theta-far-above",
         "From n SNR² = 1000 on the solved ratio goes with its power 1, for every m (power, farthest from 1).",
-        stats.exact(float(power.values[:, far].min()), int(far.sum()) * len(law.width)),
+        stats.exact(float(above[np.argmax(np.abs(above - 1))]), above.size),
         (0.9, 1.1),
         control=("at n SNR² = 1, m = 20", stats.exact(float(np.interp(0, np.log(chi), power.sel(width=20))))),
     )

@@ -81,13 +81,13 @@ def _at(study: Synthetic, mu: float, steps: Any, k: Any) -> xarray.Dataset:
 
 def _early(study: Synthetic, X: Any, members: Any, y: Any, W0: Any, count: int) -> tuple[Any, Any]:
     """The linear law of the classifier's beginning, step by step, until it has outgrown the plot."""
-    push = (study.eta_classifier / (len(y) * study.m)) * (X @ X.T) * (y @ members)
-    A = np.stack([X @ W0[0].T, X @ W0[1].T])
+    from saltus.papers.features.law import classifier
+
+    A = np.abs(classifier.early(W0, X, members, y, study.eta_classifier, min(count, 400) - 1))
     signal, noise = np.full(count, np.nan), np.full(count, np.nan)
-    for k in range(min(count, 400)):
-        own = np.abs(np.where((y > 0)[:, None], A[0, 2:], A[1, 2:]))
-        signal[k], noise[k] = max(np.abs(A[0, 0]).max(), np.abs(A[1, 1]).max()), own.max()
-        A = np.stack([A[0] + push @ A[0], A[1] - push @ A[1]])
+    own = np.where((y > 0)[:, None], A[:, 0, 2:], A[:, 1, 2:])
+    signal[: len(A)] = np.maximum(A[:, 0, 0].max(-1), A[:, 1, 1].max(-1))
+    noise[: len(A)] = own.max((1, 2))
     return signal, noise
 
 

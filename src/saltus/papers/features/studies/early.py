@@ -11,7 +11,7 @@ from saltus._lazy import np, xr
 from saltus.core.errors import BadInput
 from saltus.core.settings import setting
 from saltus.core.study import study
-from saltus.papers.features.studies import _early
+from saltus.papers.features.studies import _early, _early_claims
 from saltus.papers.features.studies._runs import Synthetic
 
 if TYPE_CHECKING:
@@ -27,12 +27,14 @@ if TYPE_CHECKING:
     cites="han2025feature",
     figure="Lemma 4.1",
     cost="2 min on two cores",
+    version=2,
     checks=(
         "before saturation the ratio of mean products is n SNR^2 / 2, with slope 1 in n SNR^2",
         "the first stage follows its closed form, and keeps |w| sin^3 of the angle to the mean patch",
         "the loss falls when the closed form blows up",
         "that step goes with sigma0 to the power -1 and d to the power -1/2, not as T_2 does",
         "linear growth has the constant 4 alpha beta / sqrt(m)",
+        "all products with signals are positive at T_mu; T_xi and T_1 lie beyond the fall of the loss",
         "all products are positive when the stage ends",
     ),
 )
@@ -87,7 +89,7 @@ class Early(Synthetic):
         return data
 
     def law(self, record: xarray.Dataset) -> xarray.Dataset:
-        """n SNR²/2, the ratio of the solved stationary points, and T_2 in the paper's orders."""
+        """n SNR²/2, the ratio of the solved stationary points, and stage times in the paper's orders."""
         from saltus.papers.features.law import stage_one
         from saltus.papers.features.studies import _theory
 
@@ -96,7 +98,16 @@ class Early(Synthetic):
         alpha, beta = self.noise()
         orders = [
             stage_one.orders(
-                self.n, self.d, self.m, self.mu_of(x), self.sigma_xi, self.sigma0, self.step, alpha, beta
+                self.n,
+                self.d,
+                self.m,
+                self.mu_of(x),
+                self.sigma_xi,
+                self.sigma0,
+                self.step,
+                alpha,
+                beta,
+                c=self.factor(),
             )
             for x in chi
         ]
@@ -104,7 +115,10 @@ class Early(Synthetic):
             {
                 "early": ("chi", chi / 2),
                 "stationary": ("chi", point.a[:, 0] / point.a[:, 1]),
-                "T_2": ("chi", [o.T_2 for o in orders]),
+                **{
+                    name: ("chi", [getattr(o, name) for o in orders])
+                    for name in ("T_mu", "T_xi", "T_1", "T_2")
+                },
                 "onset": ("chi", [o.onset for o in orders]),
             },
             coords={"chi": chi},
@@ -112,14 +126,14 @@ class Early(Synthetic):
         for name, words, unit in (
             ("early", "n SNR^2 / 2", "1"),
             ("stationary", "ratio of products at the stationary point, equal classes", "1"),
-            ("T_2", "the paper's T_2 without its constant", "step"),
+            *((n, f"the paper's {n} without its constant", "step") for n in ("T_mu", "T_xi", "T_1", "T_2")),
             ("onset", "pi / (4 kappa |x̄| sigma0 sqrt(d))", "step"),
         ):
             data[name].attrs.update(long_name=words, units=unit)
         return data
 
     def claims(self, record: xarray.Dataset, law: xarray.Dataset) -> Iterator[Claim]:
-        return _early.claims(self, record, law)
+        return _early_claims.claims(self, record, law)
 
     def draw(self, record: xarray.Dataset, law: xarray.Dataset) -> Figure:
         from saltus.papers.features.studies import _early_pictures

@@ -8,11 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from saltus._lazy import np, xr
 from saltus.core import claim, stats
-from saltus.core.errors import BadInput
-from saltus.core.settings import setting
 from saltus.core.study import study
-from saltus.papers.features.studies import image_dynamics as dynamics
-from saltus.papers.features.studies._images import NoisyPictures, Run, describe
+from saltus.papers.features.studies._both_snr import BothSnr
+from saltus.papers.features.studies._images import Run, describe
 
 if TYPE_CHECKING:
     import xarray
@@ -26,8 +24,7 @@ __all__ = ["Film"]
 TIMES_CHANCE = 2.0
 STRIPS = {
     "denoiser_points": "the direction that most of the denoiser's weights share, its parts in the spans of "
-    "the "
-    "training pictures and of the training noise",
+    "the training pictures and of the training noise",
     "removed": "beta f/alpha for a training point",
     "classifier_points": "the same direction of the classifier's first layer",
     "gradient": "derivative of the own class's output by that point",
@@ -69,7 +66,7 @@ def upright(strip: Any) -> Any:
     ),
 )
 @dataclass(frozen=True)
-class Film(NoisyPictures):
+class Film(BothSnr):
     """Features emerging, frame by frame: the denoiser comes to point at both, the classifier at one.
 
     Views of the trainings of figures 4 and 8. The direction that most of a network's weights share, split
@@ -77,19 +74,9 @@ class Film(NoisyPictures):
     networks make of one training point, at nine moments of the first run.
     """
 
-    snr: float = setting(0.1, "the low SNR (with a tilde)", above=0)
-    high: float = setting(0.5, "the high one", above=0)
-
-    def check(self) -> None:
-        super().check()
-        if not self.high > self.snr:
-            raise BadInput("high must be above snr")
-
     def run(self, lab: Lab) -> xarray.Dataset:
         made, seen, strips = [], [], []
-        for snr, kind in ((self.snr, dynamics.LowNoise), (self.high, dynamics.HighNoise)):
-            one: Any = self.shared(kind, snr=snr)
-            record = lab.record_of(one)
+        for one, record in self.trainings(lab):
             made.append(record)
             runs = [one.prepare(seed) for seed in range(self.seeds)]
             seen.append(
@@ -125,6 +112,8 @@ class Film(NoisyPictures):
 
     def strip(self, record: xarray.Dataset, run: Run) -> dict[str, Any]:
         """The frames of the first run: of the first training point what is taken away, and the gradient."""
+        from saltus.papers.features import model
+
         alpha, beta = self.alpha_beta()
         x = np.stack([run.drawn.signal[0], run.drawn.noise[0]])
         digit = run.drawn.digit[:1]
@@ -134,7 +123,8 @@ class Film(NoisyPictures):
         for W in np.asarray(record.frames.values, float):
             size, direction = leading(W)
             found["denoiser_points"].append(size * parts(direction, run))
-            found["removed"].append(beta / alpha * ((x_t @ W.T) ** 2 @ W) / np.sqrt(len(W)))
+            f = np.asarray(model.denoise(W, x_t, model.prefactor(len(W))))
+            found["removed"].append(beta / alpha * f)
         for C in np.asarray(record.class_frames.values, float):
             size, direction = leading(C)
             found["classifier_points"].append(size * parts(direction, run))

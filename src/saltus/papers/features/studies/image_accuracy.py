@@ -8,11 +8,8 @@ from typing import TYPE_CHECKING
 
 from saltus._lazy import xr
 from saltus.core import claim, stats
-from saltus.core.errors import BadInput
-from saltus.core.settings import setting
 from saltus.core.study import study
-from saltus.papers.features.studies import image_dynamics as dynamics
-from saltus.papers.features.studies._images import NoisyPictures
+from saltus.papers.features.studies._both_snr import BothSnr
 
 if TYPE_CHECKING:
     import xarray
@@ -36,26 +33,17 @@ __all__ = ["Accuracy"]
     ),
 )
 @dataclass(frozen=True)
-class Accuracy(NoisyPictures):
+class Accuracy(BothSnr):
     """The classifier that learnt the noise is no better than a coin; the one that learnt the signal is right.
 
     Training and test accuracy over the steps: views of the trainings of figures 4 and 8.
     """
 
-    snr: float = setting(0.1, "the low SNR (with a tilde)", above=0)
-    high: float = setting(0.5, "the high one", above=0)
-
-    def check(self) -> None:
-        super().check()
-        if not self.high > self.snr:
-            raise BadInput("high must be above snr")
-
     def run(self, lab: Lab) -> xarray.Dataset:
-        kinds = ((self.snr, dynamics.LowNoise), (self.high, dynamics.HighNoise))
-        made = [lab.record_of(self.shared(kind, snr=snr)) for snr, kind in kinds]
+        made = [record for _, record in self.trainings(lab)]
         parts = [
-            one[["train_accuracy", "test_accuracy"]].assign_coords(snr=s)
-            for one, (s, _) in zip(made, kinds, strict=True)
+            one[["train_accuracy", "test_accuracy"]].assign_coords(snr=snr)
+            for one, snr in zip(made, (self.snr, self.high), strict=True)
         ]
         return xr.concat(parts, "snr").assign_attrs(made[0].attrs)
 

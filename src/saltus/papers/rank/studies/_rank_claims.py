@@ -34,6 +34,14 @@ HALF = 0.5  # "well below", "low rank": at most half of what it is compared with
 ALARM = 0.05
 LOOKS = 32  # the last ones, on which stages are looked for
 EARLY = 0.02  # of all steps: when the growth of the rank is measured from
+# Of the figures of stable ranks.
+CHECKS = (
+    "the stable rank of what heads gain grows (control: random walks of the same sizes)",
+    "what heads gained is of low rank (control: their first weights)",
+    "the rank rises in stages (control: random walks of the same sizes)",
+    "random changes have the rank that free probability gives them (control: whole matrices)",
+    "the networks did learn (control: untrained)",
+)
 NAMES = {"KQ": "W_K W_Q'", "VO": "W_V W_O'"}
 BOTH = ("KQ", "VO")
 NONE: Mapping[str, str] = MappingProxyType({})
@@ -120,7 +128,7 @@ def grows(
 ) -> Iterator[Claim]:
     """Figures 4, 12, 15, 20: the stable rank at the end, over that early in the training."""
     steps = record.step.values
-    early = int(np.searchsorted(steps, max(1, EARLY * steps[-1])))
+    early = early_look(steps)
     for product in products:
         r, id = record.sel(product=product), f"grows-{product.lower()}"
         yield claim.above(
@@ -132,6 +140,11 @@ def grows(
             control=("random walks of the same sizes", networks(ratio(r.random_rank, early))),
             **documented(verdicts, id),
         )
+
+
+def early_look(steps: Any) -> int:
+    """Which look is the one early in the training, after the start."""
+    return int(np.searchsorted(steps, max(1, EARLY * steps[-1])))
 
 
 def ratio(ranks: xarray.DataArray, early: int) -> Any:

@@ -105,15 +105,17 @@ def rank_curves(
     ax.set_ylim(bottom=0)
 
 
-def growth(record: xarray.Dataset) -> str:
-    """What became of the stable ranks, in words: since early in the training, and against random walks."""
-    early = int(np.searchsorted(record.step.values, _rank_claims.EARLY * record.step.values[-1]))
-    words = []
-    for product, name in _rank_claims.NAMES.items():
-        r = record.sel(product=product)
-        times = _rank_claims.networks(_rank_claims.ratio(r["rank"], early)).value
-        words.append(f"{times:.2f}-fold in {name}")
-    return " and ".join(words)
+def growth(record: xarray.Dataset) -> dict[str, float]:
+    """How many times the stable rank grew since early in the training, for each product."""
+    early = _rank_claims.early_look(record.step.values)
+    return {
+        name: _rank_claims.networks(_rank_claims.ratio(record.sel(product=product)["rank"], early)).value
+        for product, name in _rank_claims.NAMES.items()
+    }
+
+
+def _folds(record: xarray.Dataset) -> str:
+    return " and ".join(f"{times:.2f}-fold in {name}" for name, times in growth(record).items())
 
 
 def below(record: xarray.Dataset) -> str:
@@ -125,13 +127,10 @@ def below(record: xarray.Dataset) -> str:
 
 def ranks(study: Any, record: xarray.Dataset, lead: str, columns: int = 3) -> Figure:
     """A panel for every layer, as in figures 12, 15 and 20."""
-    title = (
-        f"{lead}: since early in the training the rank of what heads gain changed {growth(record)}; "
-        f"it ends {below(record)} times below random walks"
-    )
+    title = f"{lead}: the ranks gained end {below(record)} times below random walks"
     layers_ = record.layer.values
     columns = min(columns, len(layers_)) if len(layers_) != 4 else 4
-    fig, axes = figure.sheet(-(-len(layers_) // columns), columns, width=2.7, height=2.5, sharey=True)
+    fig, axes = figure.sheet(-(-len(layers_) // columns), columns, width=2.9, height=3.0, sharey=True)
     for ax, layer in zip(axes.flat, layers_, strict=False):
         rank_curves(ax, record, int(layer))
         ax.set_title(f"layer {layer}")
@@ -143,8 +142,8 @@ def ranks(study: Any, record: xarray.Dataset, lead: str, columns: int = 3) -> Fi
     _captions.finding(
         fig,
         title,
-        study.note()
-        + "; first network; bands: standard deviation over heads; ▲: rises found by the detector of stages",
+        f"{study.note()}; since early in the training {_folds(record)}; first network; bands: standard "
+        "deviation over heads; ▲: rises found by the detector of stages",
     )
     return fig
 
@@ -174,9 +173,13 @@ def pairs(study: Any, records: dict[str, xarray.Dataset]) -> Figure:
     for ax in axes.flat[len(records) :]:
         ax.set_axis_off()
     fig.legend(*_legend(axes[0, 0]), loc="outside right center", fontsize=7.5)
-    words = "; ".join(f"{name}: {growth(record)}" for name, record in records.items())
+    words = ", ".join(
+        f"{name} {' and '.join(f'{x:.2f}' for x in growth(record).values())}"
+        for name, record in records.items()
+    )
     _captions.finding(
-        fig, f"How the rank of what heads gain changed since early in the training: {words}",
-        study.note(),
+        fig, f"Rank gained, end over early: {words}",
+        f"{study.note()}; early: {_rank_claims.EARLY:.0%} of the training; in this order "
+        f"{' and '.join(_rank_claims.NAMES.values())}",
     )  # fmt: skip
     return fig

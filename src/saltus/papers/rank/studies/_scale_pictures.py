@@ -86,11 +86,12 @@ def evolution(study: ValuesByScale, record: xarray.Dataset) -> Figure:
     leads = study.leads(record)
     high, low = (np.median(leads[k].reshape(2, -1), axis=1) for k in (0, -1))
     words = ", ".join(
-        f"{name} {low[k]:.2f} at scale {study.scales[-1]:g} and {high[k]:.2f} at {study.scales[0]:g}"
-        for k, name in enumerate(_rank_claims.NAMES.values())
+        f"{name} {high[k]:.2f} and {low[k]:.2f}" for k, name in enumerate(_rank_claims.NAMES.values())
     )
     _captions.finding(
-        fig, f"The second singular value over the first, on average along the training: {words}",
-        study.note() + f"; head {head + 1} of layer {second}, its {record.sizes['order']} largest values",
+        fig,
+        f"Second singular value over first, at scales {study.scales[0]:g} and {study.scales[-1]:g}: {words}",
+        f"{study.note()}; ratios: mean over the training, medians; head {head + 1} of layer {second}, "
+        f"its {record.sizes['order']} largest values",
     )  # fmt: skip
     return fig
