@@ -64,6 +64,8 @@ def train(
     for part, method in ((model, "apply"), (model, "init"), (world, "sample")):
         if not callable(getattr(part, method, None)):
             raise BadInput(f"{type(part).__name__} has no {method}(); see saltus.descent.train")
+    if loss is not None and not callable(loss):
+        raise BadInput(f"loss is a function of one output and one target; got {loss!r}")
     if dtype not in ("float64", "float32") or (isinstance(how, Flow) and dtype != "float64"):
         raise BadInput(f"dtype is float64 or float32 (a flow: float64 only); got {dtype!r}")
     probes = tuple(as_probe(w) for w in (watch if isinstance(watch, list | tuple) else [watch]))
@@ -149,7 +151,14 @@ def _rules(stop: Rule | Sequence[Rule] | None) -> tuple[Rule, ...]:
 
 
 def _seeds(seeds: int | Iterable[int]) -> np.ndarray:
-    listed = np.asarray(list(range(seeds)) if isinstance(seeds, int) else list(seeds))
+    if isinstance(seeds, int | np.integer) and not isinstance(seeds, bool):
+        if seeds > 2**32:
+            raise BadInput(f"seeds: there are 2**32 of them; got {seeds}")
+        listed = np.arange(seeds)
+    elif isinstance(seeds, Iterable):
+        listed = np.asarray(list(seeds))
+    else:
+        raise BadInput(f"seeds: a number of seeds or a list of whole numbers is needed; got {seeds!r}")
     if listed.ndim != 1 or not listed.size or listed.dtype.kind not in "iu":
         raise BadInput("seeds: a number of seeds or a non-empty list of whole numbers is needed")
     if listed.min() < 0 or listed.max() >= 2**32:
