@@ -25,6 +25,11 @@ from saltus.probe import loss as watch_loss
 Loss = Callable[[jax.Array, jax.Array], jax.Array]
 
 
+# For tiny systems of ours loops become kernels of several outputs (see saltus._jax); of an exact flow on
+# somebody's network XLA's compiler dies of that, and the process with it.
+ANYBODYS = (("xla_disable_hlo_passes", "cpu_multi_output_fusion"),)
+
+
 def train(
     model: Any,
     world: Any,
@@ -128,6 +133,7 @@ def _one_program(
         chunk=chunk,
         progress=progress,
         args=program.arguments(base, seeds, values),
+        compiler_options=ANYBODYS,
     )
     seen = jax.tree.map(lambda leaf: leaf.reshape(*shape, *leaf.shape[1:]), seen)
     return _label.dataset(setup, swept, values, seeds, moments, plan, program.params(values), seen)
