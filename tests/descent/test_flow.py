@@ -7,7 +7,7 @@ import pytest
 from scipy.linalg import expm
 
 from saltus import descent, model, probe
-from saltus._jax import jax
+from saltus._jax import jax, jnp
 from saltus.core.errors import BadInput
 
 X = np.array([[1.0, 0.2], [-0.5, 1.0], [0.3, -0.8], [2.0, 0.1]])
@@ -94,3 +94,18 @@ def test_a_flow_that_blows_up_is_recorded_with_its_time():
 def test_what_cannot_be_is_refused(make):
     with pytest.raises(BadInput):
         make()
+
+
+def test_the_flow_of_a_network_compiles():
+    """XLA's compiler died of this one, and the process with it, with kernels of several outputs."""
+
+    class Cloud:
+        def sample(self, key):
+            x = 0.3 * jax.random.normal(key, (20, 3))
+            return x, jnp.tanh(x)
+
+    found = descent.train(
+        model.Linear(2, 4, dim=3), Cloud(), descent.flow(until=2.0), seeds=3, watch=probe.loss
+    )
+    assert np.isfinite(found.loss).all()
+    assert (found.loss.diff("time") < 0).all()

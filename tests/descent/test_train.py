@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,6 +11,8 @@ import pytest
 from saltus import descent, model, probe
 from saltus._jax import jax, jnp
 from saltus.core.errors import BadInput
+from saltus.descent import _program
+from saltus.descent._world import half_squared_error
 
 
 @dataclass(frozen=True)
@@ -200,3 +203,113 @@ def test_what_cannot_be_is_refused_in_one_line(kw):
     with pytest.raises(BadInput) as error:
         run(**kw)
     assert "\n" not in str(error.value)
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A world that gives what it is told to."""
+
+    gives: Any
+
+    def sample(self, key):
+        return self.gives()
+
+
+def applied(apply, init=lambda key: {"w": jnp.ones(2)}):
+    return model.Model(init, apply)
+
+
+POINTS = Drawn(lambda: (jnp.ones((4, 2)), jnp.ones(4)))
+ODD = {
+    "a world of one array": ({"world": Drawn(lambda: jnp.ones((4, 2)))}, "gives two arrays"),
+    "a world of three": ({"world": Drawn(lambda: (jnp.ones((4, 2)),) * 3)}, "gives two arrays"),
+    "a world of nothing": ({"world": Drawn(lambda: None)}, "not a NoneType"),
+    "a world of words": ({"world": Drawn(lambda: (jnp.ones((4, 2)), [object()] * 4))}, "numbers are needed"),
+    "complex points": ({"world": Drawn(lambda: (1j * jnp.ones((4, 2)), jnp.ones(4)))}, "complex"),
+    "whole parameters": ({"model": applied(lambda p, x: x @ p, lambda k: jnp.ones(2, int))}, "whole numbers"),
+    "whole outputs": ({"model": applied(lambda p, x: (x @ p["w"]).astype(int))}, "no gradient"),
+    "true or false": ({"model": applied(lambda p, x: x @ p["w"] > 0)}, "no gradient"),
+    "no output": ({"model": applied(lambda p, x: None)}, "a NoneType"),
+    "a number": ({"model": applied(lambda p, x: 1.0)}, r"outputs are \(\)"),
+    "a loss for each output": ({"loss": lambda out, y: jnp.ones(3)}, "one number for each"),
+    "no loss": ({"loss": lambda out, y: None}, "one number for each"),
+    "a word for a loss": ({"loss": "mse"}, "loss is a function"),
+    "half a seed": ({"seeds": 2.5}, "whole numbers is needed"),
+    "a true seed": ({"seeds": True}, "whole numbers is needed"),
+    "too many seeds": ({"seeds": 10**12}, "there are"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("odd", ODD)
+def test_odd_parts_are_refused_in_a_line(odd):
+    changed, says = ODD[odd]
+    with pytest.raises(BadInput, match=says) as caught:
+        run(**({"model": applied(lambda p, x: x @ p["w"]), "world": POINTS, "watch": probe.loss} | changed))
+    assert "\n" not in str(caught.value)
+
+
+def test_probes_that_disagree_on_an_axis():
+    one, two = (probe.Probe(n, lambda s, k=k: jnp.ones(k), ("axis",)) for n, k in (("one", 2), ("two", 3)))
+    with pytest.raises(BadInput, match="two has 3 along 'axis'"):
+        run(watch=[one, two])
+
+
+@pytest.mark.parametrize("lr", [10**30, True, "a", None, [0.1]])
+def test_odd_rates(lr):
+    with pytest.raises(BadInput, match="lr must be a positive number"):
+        descent.gd(lr=lr, steps=3)
+    with pytest.raises(BadInput, match="steps must be a whole number"):
+        descent.gd(lr=0.1, steps=10**30)
+
+
+factor = 1.0
+
+
+def scaled(params, x):
+    return factor * (x @ params["w"])
+
+
+def helper(x):
+    return x
+
+
+@dataclass(frozen=True)
+class Reads:
+    """A frozen world that is not as frozen as it says."""
+
+    def sample(self, key):
+        return jnp.ones((4, 2)), helper(factor) * jnp.ones(4)
+
+
+def test_what_functions_look_up_is_never_stale(monkeypatch):
+    """At a prompt a number is changed and the same functions are trained again."""
+    seen = probe.Probe("seen", lambda state: jnp.asarray(factor))
+
+    def train(how, world):
+        found = descent.train(how, world, descent.gd(lr=0.1, steps=2), seeds=1, watch=[probe.loss, seen])
+        return float(found.loss[0, 0]), float(found.seen[0, 0])
+
+    before = train(applied(scaled), POINTS), train(applied(scaled), Reads())
+    assert before == (train(applied(scaled), POINTS), train(applied(scaled), Reads()))
+    monkeypatch.setitem(globals(), "factor", 3.0)
+    after = train(applied(scaled), POINTS), train(applied(scaled), Reads())
+    assert before == ((0.5, 1.0), (0.5, 1.0))
+    assert after == ((12.5, 3.0), (4.5, 3.0))
+    monkeypatch.setitem(globals(), "helper", lambda x: 0 * x)
+    assert train(applied(scaled), Reads()) == (18.0, 3.0)
+
+
+def test_equal_setups_are_one_program():
+    def of(model, **kw):
+        return _program.prepared(
+            _program.Setup(HOW, model, Cloud(**kw), (probe.loss,), None, half_squared_error, (), "float64"),
+            (),
+        )
+
+    assert of(NET) is of(model.Linear(2, 3, dim=2))
+    assert of(NET) is not of(NET, sigma=0.4)
+    functions = model.Model(lambda key: jnp.ones(2), lambda p, x: jnp.tanh(x @ p))
+    assert of(functions) is of(functions)
+    held = [1.0]
+    changing = model.Model(lambda key: jnp.ones(2), lambda p, x: held[0] * x @ p)
+    assert of(changing) is not of(changing)

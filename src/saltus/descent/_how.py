@@ -191,7 +191,8 @@ def using(make: Callable[[Rate], optax.GradientTransformation], lr: Rate, **step
 
 def _positive(**values: float) -> None:
     for name, value in values.items():
-        if not (isinstance(value, int | float | np.number) and 0 < value < math.inf):
+        real = isinstance(value, int | float | np.number) and not isinstance(value, bool)
+        if not (real and 0 < value < (2**63 if isinstance(value, int) else math.inf)):
             raise BadInput(f"{name} must be a positive number; got {value!r}")
 
 
@@ -204,6 +205,6 @@ def _fraction(**values: float) -> None:
 def _whole(**values: int | None) -> None:
     for name, value in values.items():
         if value is not None and (
-            isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1
+            isinstance(value, bool) or not isinstance(value, int | np.integer) or not 1 <= value < 2**53
         ):
-            raise BadInput(f"{name} must be a whole number >= 1; got {value!r}")
+            raise BadInput(f"{name} must be a whole number >= 1 and below 2**53; got {value!r}")

@@ -35,7 +35,14 @@ def dataset(
         found[names[a.key]].attrs["long_name"] = f"{a.owner}: {a.field}"
     for probe in setup.probes:
         for name, array in _variables(probe, seen["seen"][probe.name]).items():
-            found[name] = _labelled(probe, name, array, (*dims, clock))
+            labelled = _labelled(probe, name, array, (*dims, clock))
+            for dim, size in labelled.sizes.items():
+                if found.sizes.get(dim, size) != size:
+                    raise BadInput(
+                        f"probe {name} has {size} along {dim!r} where another has {found.sizes[dim]}; "
+                        "give one of the axes another name"
+                    )
+            found[name] = labelled
             found[name].attrs.update(probe.attrs)
         if probe.coords is not None:
             labels = probe.coords(params)

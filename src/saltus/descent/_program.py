@@ -17,6 +17,7 @@ from saltus.descent._batches import Plan
 from saltus.descent._flow import Flow, follow
 from saltus.descent._how import Steps
 from saltus.descent._loop import RUNS, descend
+from saltus.descent._rests import rests_on
 from saltus.descent._world import half_squared_error
 from saltus.probe import Probe, State
 
@@ -92,9 +93,12 @@ class Program:
 
     def _begin(self, key: jax.Array, chosen: list[jax.Array]) -> tuple[PyTree, jax.Array, jax.Array]:
         _, model, world = self._parts(chosen)
-        params = self._cast(model.init(jax.random.fold_in(key, 0)))
-        x, y = self._cast(world.sample(jax.random.fold_in(key, 1)))
-        return params, jnp.asarray(x), jnp.asarray(y)
+        params = self._cast(model.init(jax.random.fold_in(key, 0)), "the model's init")
+        drawn = world.sample(jax.random.fold_in(key, 1))
+        if not isinstance(drawn, tuple | list) or len(drawn) != 2:
+            raise BadInput(f"a world's sample gives two arrays, inputs and targets, not {_said(drawn)}")
+        x, y = (jnp.asarray(self._cast(one, "the world's sample")) for one in drawn)
+        return params, x, y
 
     def _run(self, key: jax.Array, chosen: list[jax.Array]) -> PyTree:
         s = self.setup
@@ -136,9 +140,14 @@ class Program:
         seen, diverged, stopped = descend(how, plan, loss, params, x, y, of_batches, s.rules, steps, look)
         return {"seen": seen, "diverged_at": diverged, "stopped_at": stopped}
 
-    def _cast(self, tree: PyTree) -> PyTree:
+    def _cast(self, tree: PyTree, whose: str) -> PyTree:
         def cast(leaf: Any) -> jax.Array:
-            leaf = jnp.asarray(leaf)
+            try:
+                leaf = jnp.asarray(leaf)
+            except (TypeError, ValueError):
+                raise BadInput(f"{whose} gives {_said(leaf)} where numbers are needed") from None
+            if jnp.iscomplexobj(leaf):
+                raise BadInput(f"{whose} gives complex numbers; give real and imaginary parts side by side")
             return leaf.astype(self.setup.dtype) if jnp.issubdtype(leaf.dtype, jnp.floating) else leaf
 
         return jax.tree.map(cast, tree)
@@ -151,6 +160,10 @@ class Program:
             raise BadInput(f"a world's sample needs x [N, n_in] and y [N, ...]; got {x.shape} and {y.shape}")
         if not jax.tree.leaves(params):
             raise BadInput("the model's init gives no parameters; nothing can be trained")
+        if any(not jnp.issubdtype(leaf.dtype, jnp.floating) for leaf in jax.tree.leaves(params)):
+            raise BadInput(
+                "the model's init gives whole numbers; parameters that can be trained are real ones"
+            )
         try:
             out = jax.eval_shape(lambda c, p, x: self._parts(c)[1].apply(p, x), chosen, params, x)
         except (TypeError, ValueError) as error:
@@ -159,8 +172,18 @@ class Program:
             raise BadInput(
                 f"the model does not take the world's points {x.shape}: {str(error).splitlines()[0]}"
             ) from error
-        if self.setup.loss is half_squared_error and out.shape != y.shape:
-            raise BadInput(f"the model's outputs are {out.shape} where the world's targets are {y.shape}")
+        if self.setup.loss is half_squared_error:
+            if not hasattr(out, "shape"):
+                raise BadInput(
+                    f"the model's outputs are {_said(out)} where the world's targets are {y.shape}"
+                )
+            if out.shape != y.shape:
+                raise BadInput(f"the model's outputs are {out.shape} where the world's targets are {y.shape}")
+        if all(not jnp.issubdtype(leaf.dtype, jnp.floating) for leaf in jax.tree.leaves(out)):
+            raise BadInput("the model's outputs are no real numbers: no gradient can reach its parameters")
+        each = jax.eval_shape(jax.vmap(self.setup.loss), out, y)
+        if getattr(each, "shape", None) != (len(x),):
+            raise BadInput(f"loss gives {_said(each)} for {len(x)} points; one number for each is needed")
         return params, x, y
 
     def params(self, values: tuple[np.ndarray, ...]) -> PyTree:
@@ -194,26 +217,18 @@ class Program:
         return 1 << max(fits, 1).bit_length() - 1
 
 
+def _said(value: Any) -> str:
+    """A value as an error quotes it: the shape of an array, the type of anything else."""
+    shape = getattr(value, "shape", None)
+    return f"an array {shape}" if shape is not None else f"a {type(value).__name__}"
+
+
 @lru_cache(maxsize=64)
-def _cached(setup: Setup, fields: tuple[tuple[str, str], ...]) -> Program:
+def _cached(setup: Setup, fields: tuple[tuple[str, str], ...], looked_up: tuple[Any, ...]) -> Program:
     return Program(setup, fields)
 
 
 def prepared(setup: Setup, fields: tuple[tuple[str, str], ...]) -> Program:
     """The program of a setup: the same object for equal setups, so that nothing is compiled twice."""
-    if all(_constant(getattr(setup, f.name)) for f in dataclasses.fields(setup)):
-        return _cached(setup, fields)
-    return Program(setup, fields)
-
-
-def _constant(part: Any) -> bool:
-    """Whether a value can never change, so that equal now means equal for good."""
-    if part is None or isinstance(part, bool | int | float | str | Probe):
-        return True
-    if isinstance(part, tuple | frozenset):
-        return all(map(_constant, part))
-    frozen = getattr(type(part), "__dataclass_params__", None)
-    if frozen is not None and frozen.frozen:
-        hashed = type(part).__hash__ is not None
-        return hashed and all(_constant(getattr(part, f.name)) for f in dataclasses.fields(part))
-    return callable(part) and hasattr(part, "__code__")
+    looked_up = rests_on(getattr(setup, f.name) for f in dataclasses.fields(setup))
+    return Program(setup, fields) if looked_up is None else _cached(setup, fields, looked_up)

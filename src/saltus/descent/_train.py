@@ -25,6 +25,11 @@ from saltus.probe import loss as watch_loss
 Loss = Callable[[jax.Array, jax.Array], jax.Array]
 
 
+# For tiny systems of ours loops become kernels of several outputs (see saltus._jax); of an exact flow on
+# somebody's network XLA's compiler dies of that, and the process with it.
+ANYBODYS = (("xla_disable_hlo_passes", "cpu_multi_output_fusion"),)
+
+
 def train(
     model: Any,
     world: Any,
@@ -64,6 +69,8 @@ def train(
     for part, method in ((model, "apply"), (model, "init"), (world, "sample")):
         if not callable(getattr(part, method, None)):
             raise BadInput(f"{type(part).__name__} has no {method}(); see saltus.descent.train")
+    if loss is not None and not callable(loss):
+        raise BadInput(f"loss is a function of one output and one target; got {loss!r}")
     if dtype not in ("float64", "float32") or (isinstance(how, Flow) and dtype != "float64"):
         raise BadInput(f"dtype is float64 or float32 (a flow: float64 only); got {dtype!r}")
     probes = tuple(as_probe(w) for w in (watch if isinstance(watch, list | tuple) else [watch]))
@@ -126,6 +133,7 @@ def _one_program(
         chunk=chunk,
         progress=progress,
         args=program.arguments(base, seeds, values),
+        compiler_options=ANYBODYS,
     )
     seen = jax.tree.map(lambda leaf: leaf.reshape(*shape, *leaf.shape[1:]), seen)
     return _label.dataset(setup, swept, values, seeds, moments, plan, program.params(values), seen)
@@ -149,7 +157,14 @@ def _rules(stop: Rule | Sequence[Rule] | None) -> tuple[Rule, ...]:
 
 
 def _seeds(seeds: int | Iterable[int]) -> np.ndarray:
-    listed = np.asarray(list(range(seeds)) if isinstance(seeds, int) else list(seeds))
+    if isinstance(seeds, int | np.integer) and not isinstance(seeds, bool):
+        if seeds > 2**32:
+            raise BadInput(f"seeds: there are 2**32 of them; got {seeds}")
+        listed = np.arange(seeds)
+    elif isinstance(seeds, Iterable):
+        listed = np.asarray(list(seeds))
+    else:
+        raise BadInput(f"seeds: a number of seeds or a list of whole numbers is needed; got {seeds!r}")
     if listed.ndim != 1 or not listed.size or listed.dtype.kind not in "iu":
         raise BadInput("seeds: a number of seeds or a non-empty list of whole numbers is needed")
     if listed.min() < 0 or listed.max() >= 2**32:
