@@ -43,7 +43,7 @@ def test_what_run_takes(Quick: Any, quick_file: Path, tmp_path: Path) -> None:
 def test_reopening_computes_nothing(Plain: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first = saltus.run(Plain(), out=tmp_path)
     monkeypatch.setattr(lab, "_compute", None)
-    again = python.reopen(first.record.path)
+    again = saltus.reopen(first.record.path)
     assert not again.computed
     assert [c.as_json() for c in again.claims] == [c.as_json() for c in first.claims]
 

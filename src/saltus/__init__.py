@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from saltus.core.study import study as study
     from saltus.descent import train as train
     from saltus.python import load as load
+    from saltus.python import reopen as reopen
     from saltus.python import run as run
     from saltus.python import show as show
     from saltus.python import studies as studies
@@ -37,6 +38,7 @@ _NAMES = {
     "distance": "saltus.core.compare",
     "load": "saltus.python",
     "reading": "saltus.core.settings",
+    "reopen": "saltus.python",
     "run": "saltus.python",
     "setting": "saltus.core.settings",
     "show": "saltus.python",

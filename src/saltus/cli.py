@@ -20,7 +20,7 @@ saltus: a laboratory for how neural networks learn
   saltus show ID                         what a study reproduces, its settings, cost and claims
   saltus run ID... [--option value]      run studies (an id, a paper, or the path of your own file)
   saltus run --all                       run every study
-  saltus report [RECORD|ID...]           one HTML file for all records of a store, or for some
+  saltus report [FOLDER|ID...]           one HTML file for all records of a store, or for some
   saltus tour                            a guided sample: one striking figure per finished paper
   saltus data list | fetch NAME          data sets and where they come from
   saltus --version
