@@ -12,7 +12,7 @@ import numpy as np
 from saltus._jax import jax, jnp
 from saltus.papers.rank.law._once import FirstAlone
 
-__all__ = ["Path", "Solver"]
+__all__ = ["Path", "Solver", "first_time"]
 
 # Hairer and Wanner, Solving Ordinary Differential Equations II, Sec. IV.8: A = T diag(real, pair) T^-1.
 _S6 = 6**0.5
@@ -84,16 +84,30 @@ class Path:
     status: str
     counts: dict[str, int]
 
-    def __call__(self, times: Any) -> Any:
-        """y [..., p] at any times within the path."""
+    def __call__(self, times: Any, coordinate: int | None = None) -> Any:
+        """y [..., p], or one coordinate of it [...], at any times within the path."""
         times = np.asarray(times, float)
         flat = times.ravel()
         step = np.clip(np.searchsorted(self.t, flat, side="right") - 1, 0, len(self.t) - 2)
         x = (flat - self.t[step]) / (self.t[step + 1] - self.t[step])
         # Compensated at the end of a step, where the polynomial is exact only to rounding.
         powers = np.stack([x, x**2, x**3])
+        if coordinate is not None:
+            y, q = self.y[step, coordinate], self.q[step, coordinate]
+            return (y + np.einsum("mk,km->m", q, powers)).reshape(times.shape)
         y = self.y[step] + np.einsum("mpk,km->mp", self.q[step], powers)
         return y.reshape(*times.shape, y.shape[-1])
+
+
+def first_time(past: Callable[[Any], Any], low: float, high: float) -> float:
+    """Where `past` (of many times at once) becomes true between a time at which it is not and one at which it
+    is."""
+    while True:
+        times = np.linspace(low, high, 33)
+        after = int(np.argmax(past(times[1:]))) + 1
+        if times[after] - times[after - 1] >= high - low:  # to rounding
+            return float((low + high) / 2)
+        low, high = times[after - 1], times[after]
 
 
 class Solver:

@@ -64,10 +64,10 @@ def problem(toy: Toy) -> Problem:
 
 @lru_cache(maxsize=128)
 def staircase(toy: Toy, atol: float) -> Staircase:
-    """The whole of Algorithm 1, a tenth as rough as the flows it is compared with."""
+    """The whole of Algorithm 1: `atol` is seen in the C_k alone, times and saddles are exact to rounding."""
     from saltus.papers.rank.law import greedy
 
-    return greedy.run(problem(toy), atol=atol / 10)
+    return greedy.run(problem(toy), atol=atol)
 
 
 @lru_cache(maxsize=128)
@@ -166,7 +166,7 @@ def rise_times(flow: Flow, found: Staircase, rises: Any) -> Any:
         if not np.isfinite(end):
             out.append(np.nan)
             continue
-        low = np.flatnonzero(flow.products(span)[:, before.winner] / m < 0.1)
+        low = np.flatnonzero(flow.product(before.winner, span) / m < 0.1)
         out.append(end - (span[low[-1]] if low.size else span[0]))
     return np.asarray(out)
 

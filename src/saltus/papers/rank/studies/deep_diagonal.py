@@ -104,13 +104,20 @@ class DeepDiagonal:
         """A student of the same kind as its teacher, with the same frozen layers."""
         return _problem(self.dim, self.layers, heads, self.hidden, self.tokens, self.samples, run)
 
+    def start(self, heads: int, run: int) -> Any:
+        """The gradient at theta = 0 [p]."""
+        from saltus._lazy import jnp
+
+        problem = self.problem(heads, run)
+        return _programs(problem.objective)[0](jnp.zeros(problem.size), problem.data)
+
     def one(self, heads: int, run: int) -> xarray.Dataset:
         from saltus.papers.rank.law import flow as flows
         from saltus.papers.rank.law import greedy
 
         problem = self.problem(heads, run)
         # The last stages take most of the time and learn next to nothing.
-        found = greedy.run(problem, enough=self.learnt)
+        found = greedy.run(problem, enough=self.learnt, atol=self.atol)
         K = len(found.stages) - 1
         until = _toys.horizon(found)
         path = flows.simulate(problem, flows.log_inverse(self.power), until, atol=self.atol)
@@ -142,8 +149,8 @@ class DeepDiagonal:
                 "tied": ("stage", [float(len(s.tied)) for s in found.stages]),
                 "left": ("stage", [float(len(s.left)) for s in found.stages]),
                 "value_first": ("stage", np.where(winners >= 0, kinds == 1, np.nan)),
-                "first_gap": ((), first_gap(problem)),
-                "more_gap": ((), first_gap(self.problem(heads + 1, run))),
+                "first_gap": ((), first_gap(found.stages[0].g)),
+                "more_gap": ((), first_gap(self.start(heads + 1, run))),
                 "last": ((), K),
                 "time": ("look", times),
                 "loss": ("look", path.losses(times)),
@@ -214,12 +221,18 @@ class DeepDiagonal:
         return _deep_pictures.deep(self, record, law)
 
 
-def first_gap(problem: Problem) -> float:
+def first_gap(g: Any) -> float:
     """How much longer the second waits than the first winner, relatively: 1 / |g| at 0."""
-    from saltus._lazy import jnp
+    size = np.sort(np.abs(np.asarray(g)))
+    return float(size[-1] / size[-2] - 1)
 
-    g = np.sort(np.abs(np.asarray(problem.objective.pull(jnp.zeros(problem.size), problem.data))))
-    return float(g[-1] / g[-2] - 1)
+
+@lru_cache(maxsize=64)
+def _programs(loss: Any) -> tuple[Any, Any]:
+    """Gradient and outputs, compiled once for all networks of a kind."""
+    from saltus._lazy import jax
+
+    return jax.jit(loss.pull), jax.jit(loss.outputs)
 
 
 @lru_cache(maxsize=64)
@@ -237,5 +250,5 @@ def _problem(dim: int, layers: int, heads: int, hidden: int, tokens: int, sample
     u, v = normals(50_003 + 4 * run, (2, model.size))
     u, v = np.where(abs(u) < abs(v), (v, u), (u, v))
     loss = TransformerLoss(model)
-    Y = loss.outputs(jnp.asarray(teacher), jnp.asarray(X), jnp.asarray(frozen))
+    Y = _programs(loss)[1](jnp.asarray(teacher), jnp.asarray(X), jnp.asarray(frozen))
     return Problem(loss, (jnp.asarray(X), Y, jnp.asarray(frozen)), abs(u), np.sign(u) * v)

@@ -221,9 +221,17 @@ class LossAndEntries(Evolution):
     }
 
 
+@dataclass(frozen=True)
+class View(Evolution):
+    """The runs of figure 2, of which another block is shown."""
+
+    def run(self, lab: Lab) -> xarray.Dataset:
+        return lab.record_of(LossAndEntries(**vars(self)))
+
+
 @study("rank/fig8", cites="boixadsera2023rank", figure="8", cost=COST, checks=CHECKS)
 @dataclass(frozen=True)
-class KeyQueryEntries(Evolution):
+class KeyQueryEntries(View):
     """The entries of w_K w_Q switch on one at a time, ever closer to Algorithm 1's times."""
 
     block: ClassVar[str] = "KQ"
@@ -231,7 +239,7 @@ class KeyQueryEntries(Evolution):
 
 @study("rank/fig9", cites="boixadsera2023rank", figure="9", cost=COST, checks=CHECKS)
 @dataclass(frozen=True)
-class ValueOutputEntries(Evolution):
+class ValueOutputEntries(View):
     """The entries of w_V w_O switch on one at a time, the very first coordinate among them."""
 
     block: ClassVar[str] = "VO"

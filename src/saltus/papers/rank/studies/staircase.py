@@ -112,7 +112,7 @@ class StaircaseOverTraining(Toys):
         problem = _toys.problem(toy)
         times = np.linspace(0.0, until, 60)[1:]
         exact = flow.products(times)
-        fine = direct.simulate(problem, flow.L, times, rtol=1e-9)
+        fine = direct.simulate(problem, flow.L, times, rtol=1e-8)
         loose = direct.simulate(problem, flow.L, times, rtol=1e-6, atol=1e-9)
         noise = 1 + 1e-3 * normals(10_001 + toy.run, (2, *fine.u.shape))
         u, v = fine.u * noise[0], fine.v * noise[1]
