@@ -57,7 +57,7 @@ class HeadLoss(Objective):
         grad_c = jnp.sum(E * Z, (0, 1))
         return -jnp.concatenate([grad_a, grad_c]) / tokens
 
-    def hessian(self, m: Any, data: Any, wanted: Any, width: int = 8) -> Any:
+    def hessian(self, m: Any, data: Any, wanted: Any) -> Any:
         samples, d = data[0].shape[0], m.shape[0] // 2
         chunk = min(CHUNK, samples)
 

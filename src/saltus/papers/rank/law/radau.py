@@ -124,7 +124,6 @@ class Solver:
         stop: Callable[[Any, Any, Any], Any] | None = None,
     ) -> None:
         self.f, self.jac, self.stop = f, jac, stop
-        self._begin = FirstAlone(jax.jit(self._first))
         self._go = FirstAlone(jax.jit(partial(_chunk, self)))
 
     def __call__(
@@ -141,8 +140,8 @@ class Solver:
     ) -> Path:
         """From y0 at t = 0 to `until` (it may be infinite when there is a stop rule)."""
         tol = jnp.asarray([rtol, atol])
-        state = self._begin(jnp.asarray(y0, float), args, jnp.asarray(step or 0.0))
-        ts, ys, qs = [np.zeros(1)], [np.asarray(state.y)[None]], []
+        state = _begin(np.asarray(y0, float), step or 0.0)
+        ts, ys, qs = [np.zeros(1)], [state.y[None]], []
         total = 0
         while int(state.status) == RUNNING and total < max_steps:
             state = self._go(state, args, jnp.asarray(until, float), tol)
@@ -160,16 +159,16 @@ class Solver:
             kinds.get(int(state.status), "stuck"), {**counts, "steps": total},
         )  # fmt: skip
 
-    def _first(self, y: Any, args: Any, step: Any) -> _State:
-        p, f = y.shape[0], self.f(y, args)
-        zero, eye = jnp.zeros(()), jnp.eye(p)
-        h = jnp.where(step > 0, step, 1e-2 / (1e-12 + jnp.max(jnp.abs(f))))
-        return _State(
-            t=zero, y=y, f=f, h=h, h_old=zero, err_old=zero, jac=jnp.zeros((p, p)), fresh=_NO, wanting=_YES,
-            inverse=(eye, eye + 0j), stale=_YES, q=jnp.zeros((p, 3)), h_q=jnp.ones(()),
-            status=jnp.asarray(RUNNING), counts=jnp.asarray([1, 0, 0]), saved=jnp.asarray(0),
-            ts=jnp.zeros(CHUNK), ys=jnp.zeros((CHUNK, p)), qs=jnp.zeros((CHUNK, p, 3)),
-        )  # fmt: skip
+def _begin(y: Any, step: float) -> _State:
+    """What is known before the first Jacobian; a step of 0 is chosen then."""
+    p, eye = len(y), np.eye(len(y))
+    return _State(
+        t=np.zeros(()), y=y, f=np.zeros(p), h=np.asarray(step, float), h_old=np.zeros(()), err_old=np.zeros(()),
+        jac=np.zeros((p, p)), fresh=np.asarray(False), wanting=np.asarray(True), inverse=(eye, eye + 0j),
+        stale=np.asarray(True), q=np.zeros((p, 3)), h_q=np.ones(()), status=np.asarray(RUNNING),
+        counts=np.asarray([0, 0, 0]), saved=np.asarray(0), ts=np.zeros(CHUNK), ys=np.zeros((CHUNK, p)),
+        qs=np.zeros((CHUNK, p, 3)),
+    )  # fmt: skip
 
 
 def _chunk(solver: Solver, state: _State, args: Any, until: Any, tol: Any) -> _State:
@@ -254,9 +253,12 @@ def _keep(
 
 
 def _with_jacobian(solver: Solver, s: _State, args: Any) -> _State:
+    # The slope is made with it, so that the first one needs no program of its own.
+    f = solver.f(s.y, args)
+    h = jnp.where(s.h > 0, s.h, 1e-2 / (1e-12 + jnp.max(jnp.abs(f))))
     return s._replace(
-        jac=solver.jac(s.y, args), fresh=_YES, stale=_YES, wanting=_NO,
-        counts=s.counts + jnp.asarray([0, 1, 0]),
+        f=f, h=h, jac=solver.jac(s.y, args), fresh=_YES, stale=_YES, wanting=_NO,
+        counts=s.counts + jnp.asarray([1, 1, 0]),
     )  # fmt: skip
 
 

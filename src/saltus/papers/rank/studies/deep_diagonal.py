@@ -81,12 +81,11 @@ class DeepDiagonal:
     def run(self, lab: Lab) -> xarray.Dataset:
         parts = {
             f"{h} heads, teacher {r}": partial(self.one, h, r)
-            for h in self.widths()
             for r in range(self.teachers)
+            for h in self.widths()  # side by side: each compiles programs of its own
         }
         made = lab.keep_all(parts, "networks")
-        n = self.teachers
-        rows = [_toys.padded(made[i * n : (i + 1) * n]) for i in range(len(self.widths()))]
+        rows = [_toys.padded(made[i :: len(self.widths())]) for i in range(len(self.widths()))]
         data = xr.concat(rows, "heads", join="outer", data_vars="all").assign_coords(
             heads=list(self.widths())
         )
