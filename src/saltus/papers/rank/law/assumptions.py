@@ -81,7 +81,7 @@ def relaxation(problem: Problem, stage: Stage, size: float = 1e-2, atol: float =
 
 
 def restarted(
-    problem: Problem, found: Staircase, k: int, noise: Any, *, flip: bool = False, atol: float = 1e-5
+    problem: Problem, found: Staircase, k: int, noise: Any, *, flip: bool = False, atol: float = 1e-4
 ) -> float:
     """Part (B) of stage k from a noisy start: how far its end is from theta^{k+1}, in sqrt |m|
     (Assumption 4.5).

@@ -210,7 +210,7 @@ APART = ("mean_apart", "most_apart")
 COST = "half a minute on two cores; --scale paper: minutes"
 
 
-@study("rank/fig2", cites="boixadsera2023rank", figure="2", cost=COST, checks=CHECKS)
+@study("rank/fig2", cites="boixadsera2023rank", figure="2", cost=COST, version=2, checks=CHECKS)
 @dataclass(frozen=True)
 class LossAndEntries(Evolution):
     """As the start shrinks, loss and products come closer to Algorithm 1's stages, each late by C_k / L."""
@@ -229,7 +229,7 @@ class View(Evolution):
         return lab.record_of(LossAndEntries(**vars(self)))
 
 
-@study("rank/fig8", cites="boixadsera2023rank", figure="8", cost=COST, checks=CHECKS)
+@study("rank/fig8", cites="boixadsera2023rank", figure="8", cost=COST, version=2, checks=CHECKS)
 @dataclass(frozen=True)
 class KeyQueryEntries(View):
     """The entries of w_K w_Q switch on one at a time, ever closer to Algorithm 1's times."""
@@ -237,7 +237,7 @@ class KeyQueryEntries(View):
     block: ClassVar[str] = "KQ"
 
 
-@study("rank/fig9", cites="boixadsera2023rank", figure="9", cost=COST, checks=CHECKS)
+@study("rank/fig9", cites="boixadsera2023rank", figure="9", cost=COST, version=2, checks=CHECKS)
 @dataclass(frozen=True)
 class ValueOutputEntries(View):
     """The entries of w_V w_O switch on one at a time, the very first coordinate among them."""

@@ -227,7 +227,7 @@ class Perturbed(Toys):
 COST = "under a minute on two cores; --scale paper: minutes"
 
 
-@study("rank/fig3", cites="boixadsera2023rank", figure="3", cost=COST, checks=RANDOM + NEW)
+@study("rank/fig3", cites="boixadsera2023rank", figure="3", cost=COST, version=2, checks=RANDOM + NEW)
 @dataclass(frozen=True)
 class Assumptions44And45(Perturbed):
     """Pushed off a plateau or at the start of a transition, nearly all products come back; weights cannot."""
@@ -243,7 +243,7 @@ class View(Perturbed):
         return record.isel(push=np.flatnonzero(mine.any("run"))).where(mine)
 
 
-@study("rank/fig10", cites="boixadsera2023rank", figure="10", cost=COST, checks=RANDOM)
+@study("rank/fig10", cites="boixadsera2023rank", figure="10", cost=COST, version=2, checks=RANDOM)
 @dataclass(frozen=True)
 class RandomTimes(View):
     """Pushed at random times, nearly all products come back, unless dormant coordinates are pushed too."""
@@ -251,7 +251,7 @@ class RandomTimes(View):
     kinds: ClassVar[tuple[str, ...]] = ("random", "transition")
 
 
-@study("rank/fig11", cites="boixadsera2023rank", figure="11", cost=COST, checks=NEW)
+@study("rank/fig11", cites="boixadsera2023rank", figure="11", cost=COST, version=2, checks=NEW)
 @dataclass(frozen=True)
 class NewCoordinates(View):
     """Pushed where a coordinate becomes large, training is early or late, and ends at the same saddle."""

@@ -29,6 +29,7 @@ LOOKS = 500
     cites="boixadsera2023rank",
     figure="Algorithm 1",
     cost="half a minute on two cores; --scale paper: minutes",
+    version=2,
     checks=(
         "coordinates grow in the order of Algorithm 1 (control: a start of 0.1)",
         "they do so at T_k + C_k / log(1/alpha) (control: at T_k)",
