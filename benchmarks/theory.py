@@ -5,8 +5,8 @@
 - studies: the ten studies at their own size in a fresh process and a fresh store, timed from outside.
 - paper: d = 50, 1000 samples: the whole of Algorithm 1, then the flow at six alphas, two at a time.
 - gradient: one gradient at d = 8 and d = 50, after the first call.
-- flow: Toy A at alpha = 1e-32, by solvers of the same logarithmic form, with tolerances that make errors alike;
-  `error` is the largest difference of a product from a run at a thousandth of the tolerance.
+- flow: Toy A at alpha = 1e-32, by solvers of the same logarithmic form, with tolerances that make errors
+  alike; `error` is the largest difference of a product from a run at a thousandth of the tolerance.
 """
 
 from __future__ import annotations
@@ -29,7 +29,18 @@ from light import open_saltus
 
 HERE = Path(__file__).resolve().parent
 TARGETS = {"studies": 90.0, "paper": 300.0}
-STUDIES = "fig2 fig3 fig8 fig9 fig10 fig11 staircase limit assumptions deep-diagonal".split()
+STUDIES = [
+    "fig2",
+    "fig3",
+    "fig8",
+    "fig9",
+    "fig10",
+    "fig11",
+    "staircase",
+    "limit",
+    "assumptions",
+    "deep-diagonal",
+]
 POWERS = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
 
 
@@ -100,7 +111,11 @@ def gradient(quick: bool) -> list[dict[str, Any]]:
         X, _, Y = problem.data
         ours = jax.jit(problem.objective.pull)
         calls: dict[str, Any] = {"saltus": lambda m, ours=ours, data=problem.data: ours(m, data)}
-        makes = {"plain JAX": peers.jax_gradient, "numpy": peers.numpy_gradient, "PyTorch": peers.torch_gradient}
+        makes = {
+            "plain JAX": peers.jax_gradient,
+            "numpy": peers.numpy_gradient,
+            "PyTorch": peers.torch_gradient,
+        }
         known = None
         for name, make in makes.items():
             try:

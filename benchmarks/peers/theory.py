@@ -73,7 +73,7 @@ def scipy_flow(X: Any, Y: Any, P: Any, K: Any, times: Any, atol: float) -> Any:
 
 
 def diffrax_flow(X: Any, Y: Any, P: Any, K: Any, times: Any, atol: float) -> Any:
-    """The same by Kvaerno5 of diffrax, all by automatic differentiation; a second call is compiled already."""
+    """The same by Kvaerno5 of diffrax, all by automatic differentiation; a call compiles once."""
     import diffrax
     import jax
     import jax.numpy as jnp

@@ -178,7 +178,9 @@ def _waits(b: Any, g: Any) -> Any:
         return np.where(g == 0, np.inf, (b - 1 + np.sign(g)) / g)
 
 
-def _arrive(problem: Problem, found: orbit.Orbit, signs: Any) -> tuple[Any, orbit.Place, tuple[int, ...], float]:
+def _arrive(
+    problem: Problem, found: orbit.Orbit, signs: Any
+) -> tuple[Any, orbit.Place, tuple[int, ...], float]:
     """The stationary point an orbit ends at: coordinates that leave set to 0, the others polished."""
     flow, support = found.end, found.support.copy()
     place, _ = orbit.at(problem.objective, problem.data, flow, support)

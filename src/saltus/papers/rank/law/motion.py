@@ -1,4 +1,4 @@
-"""The one differential equation of this paper, as a program: training from a start, and between two saddles."""
+"""The one differential equation of this paper: training from a start, and the way between two saddles."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ ACTIVE = 1e-7  # what moves less than this with its logarithm does not steer New
 class Motion(NamedTuple):
     """dy/dt = g(m) - away with m = (up exp(2 y) - down exp(2 (K - y))) / 4, all [p].
 
-    For training y = log |u + v|, and both terms are there. On the way from a saddle, a coordinate of the support
-    has one of them, after its sign; the others have none, and y is the integral of g_i - g_i(start).
+    For training y = log |u + v|, and both terms are there. On the way from a saddle, a coordinate of the
+    support has one of them, after its sign; the others have none, and y is the integral of g_i - g_i(start).
 
     **Arguments:** `pace`: the growth at the start of what leaves a saddle; `settles`: whether the path ends
     where it comes to rest.

@@ -28,7 +28,7 @@ class Objective:
         return -jax.grad(self.value)(m, data)
 
     def hessian(self, m: Any, data: Any, wanted: Any) -> Any:
-        """The Hessian of the loss in m with zeros in the columns that are not `wanted` [p] (booleans): [p, p]."""
+        """The Hessian of the loss in m [p, p], zero in the columns that are not `wanted` [p] (booleans)."""
         _, push = jax.linearize(lambda x: self.pull(x, data), m)
         order = jnp.argsort(~wanted, stable=True)
 

@@ -62,8 +62,8 @@ def follow(
 
 
 class Place(NamedTuple):
-    """The loss at a point, g [p], the Hessian in m restricted to a support [p, p], and the smallest eigenvalue of
-    that of L(u, s u) in u, 4 sqrt|m| s H s sqrt|m| (nan without a support)."""
+    """The loss at a point, g [p], the Hessian in m restricted to a support [p, p], and the smallest
+    eigenvalue of that of L(u, s u) in u, 4 sqrt|m| s H s sqrt|m| (nan without a support)."""
 
     loss: float
     g: Any
@@ -85,7 +85,7 @@ def _program(objective: Objective) -> Any:
         curved = jnp.abs(values) > FLAT * top
         along = jnp.where(curved, (r * g) @ vectors / jnp.where(curved, values, 1.0), 0.0)
         least = jnp.where(jnp.any(support), 4 * values[0], jnp.nan)
-        return Place(objective.value(m, data), g, H, least), r * (vectors @ along)
+        return (objective.value(m, data), g, H, least), r * (vectors @ along)
 
     return FirstAlone(jax.jit(all_three))
 
@@ -95,8 +95,7 @@ def at(objective: Objective, data: Any, m: Any, support: Any) -> tuple[Place, An
 
     Flat directions (two heads that do the same) are left alone, by a pseudo-inverse.
     """
-    place, step = _program(objective)(jnp.asarray(m), jnp.asarray(support), data)
-    loss, g, H, least = place
+    (loss, g, H, least), step = _program(objective)(jnp.asarray(m), jnp.asarray(support), data)
     return Place(float(loss), np.asarray(g), np.asarray(H), float(least)), np.asarray(step)
 
 

@@ -159,11 +159,12 @@ class Solver:
             kinds.get(int(state.status), "stuck"), {**counts, "steps": total},
         )  # fmt: skip
 
+
 def _begin(y: Any, step: float) -> _State:
     """What is known before the first Jacobian; a step of 0 is chosen then."""
-    p, eye = len(y), np.eye(len(y))
+    p, eye, zero = len(y), np.eye(len(y)), np.zeros(())
     return _State(
-        t=np.zeros(()), y=y, f=np.zeros(p), h=np.asarray(step, float), h_old=np.zeros(()), err_old=np.zeros(()),
+        t=zero, y=y, f=np.zeros(p), h=np.asarray(step, float), h_old=zero, err_old=zero,
         jac=np.zeros((p, p)), fresh=np.asarray(False), wanting=np.asarray(True), inverse=(eye, eye + 0j),
         stale=np.asarray(True), q=np.zeros((p, 3)), h_q=np.ones(()), status=np.asarray(RUNNING),
         counts=np.asarray([0, 0, 0]), saved=np.asarray(0), ts=np.zeros(CHUNK), ys=np.zeros((CHUNK, p)),
