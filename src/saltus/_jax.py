@@ -17,6 +17,10 @@ _CPU_OPTIONS = "xla_cpu_use_multi_output_fusion,xla_cpu_small_while_loop_byte_th
 
 def _configure() -> None:
     flags = os.environ.get("XLA_FLAGS", "")
+    # JAX hands small matrices on the host to scipy's LAPACK, which is loaded when the first is met. Its
+    # threads wait in loops that keep cores busy: the inverse of 32 x 32 complex numbers took hundred times
+    # as long and more. numpy, which JAX has loaded by now, keeps its threads.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     if "xla_backend_extra_options" not in flags:
         os.environ["XLA_FLAGS"] = f"{flags} --xla_backend_extra_options={_CPU_OPTIONS}".strip()
     jax.config.update("jax_enable_x64", True)

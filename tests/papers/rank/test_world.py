@@ -86,6 +86,15 @@ def test_wanted_columns_of_the_hessian() -> None:
         np.testing.assert_allclose(found, whole * wanted, atol=1e-14)
 
 
+@pytest.mark.parametrize(("tokens", "samples"), [(1, 7), (4, 100), (3, 230)])
+def test_the_written_hessian_whatever_the_number_of_samples(tokens: int, samples: int) -> None:
+    problem = Toy(5, tokens, samples, run=2).problem()
+    m = jnp.asarray(normals(11, (10,)))
+    whole = jax.jit(jax.hessian(problem.objective.value))(m, problem.data)
+    found = problem.objective.hessian(m, problem.data, jnp.ones(10, bool))
+    np.testing.assert_allclose(found, whole, atol=1e-13)
+
+
 def test_a_transformer_of_one_layer_and_no_feed_forward_is_a_head() -> None:
     one = model.Transformer(3)
     X, m = jnp.asarray(normals(7, (5, 3))), jnp.asarray(normals(8, (6,)))

@@ -14,6 +14,9 @@ from saltus.papers.rank.law.objective import Problem
 
 __all__ = ["Toy", "normals"]
 
+PIECE = 4096
+_quantile = jax.jit(jax.scipy.special.ndtri)
+
 
 def normals(seed: int, shape: tuple[int, ...]) -> Any:
     """Standard normal numbers that any language can make again: splitmix64, then the normal quantile.
@@ -28,7 +31,9 @@ def normals(seed: int, shape: tuple[int, ...]) -> Any:
         z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
         z ^= z >> np.uint64(31)
     uniform = ((z >> np.uint64(11)).astype(float) + 0.5) / 2.0**53
-    return np.array(jax.scipy.special.ndtri(uniform)).reshape(shape)
+    # In pieces of one size: one program serves all shapes.
+    pieces = np.pad(uniform, (0, -count % PIECE), constant_values=0.5).reshape(-1, PIECE)
+    return np.concatenate([np.asarray(_quantile(piece)) for piece in pieces])[:count].reshape(shape)
 
 
 @dataclass(frozen=True)

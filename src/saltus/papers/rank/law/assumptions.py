@@ -63,9 +63,9 @@ def relaxation(problem: Problem, stage: Stage, size: float = 1e-2, atol: float =
         return np.nan
     u = np.sqrt(np.abs(stage.m[on]))
     signs = np.sign(stage.m)
-    _, _, H = orbit.polish(problem.objective, problem.data, stage.m, on, tries=1)
+    place, _ = orbit.at(problem.objective, problem.data, stage.m, on)
     r = signs[on] * u
-    _, vectors = np.linalg.eigh(4 * r[:, None] * H[np.ix_(on, on)] * r)
+    _, vectors = np.linalg.eigh(4 * r[:, None] * place.H[np.ix_(on, on)] * r)
     slowest = vectors[:, 0]
     m = stage.m.copy()
     # Small against the smallest product, so that the linear law is the one seen.
@@ -81,7 +81,7 @@ def relaxation(problem: Problem, stage: Stage, size: float = 1e-2, atol: float =
 
 
 def restarted(
-    problem: Problem, found: Staircase, k: int, noise: Any, *, flip: bool = False, atol: float = 1e-5
+    problem: Problem, found: Staircase, k: int, noise: Any, *, flip: bool = False, atol: float = 1e-4
 ) -> float:
     """Part (B) of stage k from a noisy start: how far its end is from theta^{k+1}, in sqrt |m|
     (Assumption 4.5).
@@ -99,14 +99,13 @@ def restarted(
     u = np.abs(np.sqrt(np.abs(stage.m)) + noise)
     on = signs != 0
     m = np.where(on, signs * u**2, 0.0)
-    _, g = orbit.pulled(problem.objective, problem.data, stage.m)
     end = orbit.follow(
         problem.objective,
         problem.data,
         m,
         on,
         signs,
-        np.where(stage.support, 0.0, g),
+        stage.g,
         atol=atol,
         max_steps=2000,
     ).end

@@ -12,12 +12,11 @@ import numpy as np
 from saltus._jax import jax, jnp
 from saltus.core.errors import BadInput
 from saltus.papers.rank.law._once import FirstAlone, once
+from saltus.papers.rank.law.motion import free, solver
 from saltus.papers.rank.law.objective import Objective, Problem
-from saltus.papers.rank.law.radau import Path, Solver
+from saltus.papers.rank.law.radau import Path, first_time
 
 __all__ = ["Flow", "log_inverse", "onward", "simulate"]
-
-CLIP = 40.0  # no exponent of a trial step is larger; an accepted one never comes near
 
 
 def log_inverse(power: float) -> float:
@@ -72,22 +71,26 @@ class Flow:
             _values(self.problem.objective)(jnp.asarray(self.products(times)), self.problem.data)
         )
 
+    def product(self, i: int, times: Any) -> Any:
+        """m_i alone, of the shape of `times`."""
+        P = self.path(np.asarray(times, float) * self.L, i)
+        return (np.exp(2 * P) - np.exp(2 * (self.K[i] - P))) / 4
+
     def passes(self, i: int, level: float, after: float = 0.0) -> float:
         """The first rescaled time from `after` on at which m_i comes to `level` (nan: never)."""
         t = self.path.t / self.L
         inner = (t[:-1, None] + np.diff(t)[:, None] * np.linspace(0, 1, 5)[:-1]).ravel()
         times = np.concatenate([[after], inner[inner > after], t[-1:]])
-        beyond = (self.products(times)[:, i] - level) * np.sign(level) >= 0
+
+        def past(when: Any) -> Any:
+            return (self.product(i, when) - level) * np.sign(level) >= 0
+
+        beyond = past(times)
         rises = np.flatnonzero(beyond[1:] & ~beyond[:-1])
         if not rises.size:
             return np.nan
         first = int(rises[0]) + 1
-        low, high = times[first - 1], times[first]
-        for _ in range(60):
-            middle = (low + high) / 2
-            past = (self.products(middle)[i] - level) * np.sign(level) >= 0
-            low, high = (low, middle) if past else (middle, high)
-        return float((low + high) / 2)
+        return first_time(past, times[first - 1], times[first])
 
     def half_rises(self, stages: Any) -> Any:
         """T_k(alpha) [K] for stages 1..K of Algorithm 1: when the product of each winner comes to half of its
@@ -107,26 +110,6 @@ class Flow:
 @once
 def _values(objective: Objective) -> Any:
     return FirstAlone(jax.jit(lambda ms, data: jax.lax.map(lambda m: objective.value(m, data), ms)))
-
-
-@once
-def _solver(objective: Objective) -> Solver:
-    def parts(P: Any, K: Any) -> tuple[Any, Any]:
-        return jnp.exp(jnp.minimum(2 * P, CLIP)), jnp.exp(jnp.minimum(2 * (K - P), CLIP))
-
-    def f(P: Any, args: Any) -> Any:
-        K, data = args
-        up, down = parts(P, K)
-        return objective.pull((up - down) / 4, data)
-
-    def jac(P: Any, args: Any) -> Any:
-        K, data = args
-        up, down = parts(P, K)
-        slope = (up + down) / 2
-        # Columns of dormant coordinates multiply by nothing.
-        return -objective.hessian((up - down) / 4, data, slope > 1e-7) * slope
-
-    return Solver(f, jac)
 
 
 def simulate(
@@ -159,6 +142,6 @@ def onward(
 ) -> Flow:  # fmt: skip
     """The flow from any weights, given as P = log |u + v| and K = log |u^2 - v^2| [p], for a time that is not
     rescaled."""
-    args = (jnp.asarray(K), problem.data)
-    path = _solver(problem.objective)(P, args, duration, atol=atol, max_steps=max_steps, tick=tick)
+    args = (free(K), problem.data)
+    path = solver(problem.objective)(P, args, duration, atol=atol, max_steps=max_steps, tick=tick)
     return Flow(problem, path, np.asarray(K), L)

@@ -10,6 +10,7 @@ import numpy as np
 from saltus.core.progress import Tick
 from saltus.papers.rank.law import orbit
 from saltus.papers.rank.law.objective import Problem
+from saltus.papers.rank.law.radau import first_time
 
 __all__ = ["Stage", "Staircase", "run"]
 
@@ -110,8 +111,7 @@ def run(
     signs = np.zeros(p)
     T = C = 0.0
     most = 4 * p if stages is None else stages
-    _, g = orbit.pulled(objective, data, m)
-    H = np.zeros((p, p))
+    place, _ = orbit.at(objective, data, m, m != 0)
     found: list[Stage] = []
     left: tuple[int, ...] = ()
     gap = 0.0
@@ -119,8 +119,8 @@ def run(
     end = "stages"
     for k in range(most + 1):
         support = m != 0
-        residual = float(np.abs(g[support]).max(initial=0.0))
-        g = np.where(support, 0.0, g)  # stationarity holds to rounding only
+        residual = float(np.abs(place.g[support]).max(initial=0.0))
+        g = np.where(support, 0.0, place.g)  # stationarity holds to rounding only
         wait = _waits(b, g)
         order = np.argsort(wait, kind="stable")
         winner, runner = int(order[0]), np.inf
@@ -130,9 +130,8 @@ def run(
             tied = tuple(same)
             runner = float(wait[order[1]]) if p > 1 else np.inf
         made = dict(
-            k=k, T=T, C=C, m=m, b=b, c=c, g=g, loss=orbit.pulled(objective, data, m)[0],
-            least=least_curvature(m, H), left=left, gap=gap, counts=counts,
-            residual=residual,
+            k=k, T=T, C=C, m=m, b=b, c=c, g=g, loss=place.loss, least=place.least, left=left, gap=gap,
+            counts=counts, residual=residual,
         )  # fmt: skip
         if not np.isfinite(wait[winner]):
             found.append(Stage(**made))
@@ -162,11 +161,10 @@ def run(
         if not found_orbit.settled:
             end = "did not settle"
             break
-        before = g
-        m, g, H, left, gap = _arrive(problem, found_orbit, signs)
+        m, place, left, gap = _arrive(problem, found_orbit, signs)
         signs = np.where(m != 0, signs, 0.0)
         C, c = _constants(
-            found_orbit, m, np.where(m != 0, 0.0, g), before, c, kappa, amplitude[winner], winner
+            found_orbit, m, np.where(m != 0, 0.0, place.g), g, c, kappa, amplitude[winner], winner
         )
         counts = found_orbit.path.counts
         if tick is not None:
@@ -180,26 +178,18 @@ def _waits(b: Any, g: Any) -> Any:
         return np.where(g == 0, np.inf, (b - 1 + np.sign(g)) / g)
 
 
-def least_curvature(m: Any, H: Any) -> float:
-    """Smallest eigenvalue of the Hessian of L(u, s u) in u on the support: 4 sqrt|m| s H s sqrt|m|."""
-    on = m != 0
-    if not on.any():
-        return np.nan
-    r = np.sign(m[on]) * np.sqrt(np.abs(m[on]))
-    return float(np.linalg.eigvalsh(4 * r[:, None] * H[np.ix_(on, on)] * r)[0])
-
-
-def _arrive(problem: Problem, found: orbit.Orbit, signs: Any) -> tuple[Any, Any, Any, tuple[int, ...], float]:
+def _arrive(
+    problem: Problem, found: orbit.Orbit, signs: Any
+) -> tuple[Any, orbit.Place, tuple[int, ...], float]:
     """The stationary point an orbit ends at: coordinates that leave set to 0, the others polished."""
-    flow = found.end
-    _, g = orbit.pulled(problem.objective, problem.data, flow)
-    support = found.support.copy()
+    flow, support = found.end, found.support.copy()
+    place, _ = orbit.at(problem.objective, problem.data, flow, support)
     left: list[int] = []
     while True:
-        leaving = support & (np.abs(flow) < 1e-4) & (signs * g < -1e-9)
+        leaving = support & (np.abs(flow) < 1e-4) & (signs * place.g < -1e-9)
         left += [int(i) for i in np.flatnonzero(leaving)]
         support &= ~leaving
-        m, g, H = orbit.polish(problem.objective, problem.data, np.where(support, flow, 0.0), support)
+        m, place = orbit.polish(problem.objective, problem.data, np.where(support, flow, 0.0), support)
         # Newton may cross zero where a coordinate was still on its way out.
         crossed = support & (m * signs <= 0)
         if not crossed.any():
@@ -207,7 +197,7 @@ def _arrive(problem: Problem, found: orbit.Orbit, signs: Any) -> tuple[Any, Any,
         left += [int(i) for i in np.flatnonzero(crossed)]
         support &= ~crossed
     gap = float(np.abs(m - np.where(support, flow, 0.0)).max(initial=0.0))
-    return m, g, H, tuple(left), gap
+    return m, place, tuple(left), gap
 
 
 def _constants(
@@ -243,8 +233,4 @@ def _half_rise(found: orbit.Orbit, i: int, m: float) -> float:
     path = found.path
     level = np.log((m or float(np.exp(path.y[:, i].max()))) / 2)
     first = int(np.argmax(path.y[:, i] >= level))
-    low, high = path.t[max(first - 1, 0)], path.t[first]
-    for _ in range(60):
-        middle = (low + high) / 2
-        low, high = (low, middle) if path(middle)[i] >= level else (middle, high)
-    return float((low + high) / 2)
+    return first_time(lambda t: path(t, i) >= level, path.t[max(first - 1, 0)], path.t[first])

@@ -27,26 +27,16 @@ class Objective:
         """g = - d loss / d m [p] (eq. 4)."""
         return -jax.grad(self.value)(m, data)
 
-    def columns(self, m: Any, data: Any, index: Any) -> Any:
-        """Columns of the Hessian of the loss in m, for `index` [k]: [p, k]."""
-        directions = jax.nn.one_hot(index, m.shape[0], dtype=m.dtype)
-        # One at a time: a batch of them would not stay in a processor's cache.
+    def hessian(self, m: Any, data: Any, wanted: Any) -> Any:
+        """The Hessian of the loss in m [p, p], zero in the columns that are not `wanted` [p] (booleans)."""
         _, push = jax.linearize(lambda x: self.pull(x, data), m)
-        return -jax.lax.map(push, directions).T
-
-    def hessian(self, m: Any, data: Any, wanted: Any, width: int = 8) -> Any:
-        """The Hessian with zeros in the columns that are not `wanted` [p] (booleans), a few at a time."""
-        p = m.shape[0]
-        width = min(width, p)
         order = jnp.argsort(~wanted, stable=True)
-        order = jnp.concatenate([order, jnp.full(width, p)])  # p: no column
-        need = (jnp.sum(wanted) + width - 1) // width
 
-        def some(i: Any, H: Any) -> Any:
-            index = jax.lax.dynamic_slice(order, (i * width,), (width,))
-            return H.at[:, index].set(self.columns(m, data, index), mode="drop")
+        # One column at a time: a batch of them would not stay in a processor's cache.
+        def one(i: Any, H: Any) -> Any:
+            return H.at[:, order[i]].set(-push(jnp.zeros_like(m).at[order[i]].set(1.0)))
 
-        return jnp.where(wanted, jax.lax.fori_loop(0, need, some, jnp.zeros((p, p))), 0.0)
+        return jax.lax.fori_loop(0, jnp.sum(wanted), one, jnp.zeros((m.size, m.size)))
 
 
 def square(y: Any, out: Any) -> Any:

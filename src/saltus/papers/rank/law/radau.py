@@ -12,7 +12,7 @@ import numpy as np
 from saltus._jax import jax, jnp
 from saltus.papers.rank.law._once import FirstAlone
 
-__all__ = ["Path", "Solver"]
+__all__ = ["Path", "Solver", "first_time"]
 
 # Hairer and Wanner, Solving Ordinary Differential Equations II, Sec. IV.8: A = T diag(real, pair) T^-1.
 _S6 = 6**0.5
@@ -84,16 +84,30 @@ class Path:
     status: str
     counts: dict[str, int]
 
-    def __call__(self, times: Any) -> Any:
-        """y [..., p] at any times within the path."""
+    def __call__(self, times: Any, coordinate: int | None = None) -> Any:
+        """y [..., p], or one coordinate of it [...], at any times within the path."""
         times = np.asarray(times, float)
         flat = times.ravel()
         step = np.clip(np.searchsorted(self.t, flat, side="right") - 1, 0, len(self.t) - 2)
         x = (flat - self.t[step]) / (self.t[step + 1] - self.t[step])
         # Compensated at the end of a step, where the polynomial is exact only to rounding.
         powers = np.stack([x, x**2, x**3])
+        if coordinate is not None:
+            y, q = self.y[step, coordinate], self.q[step, coordinate]
+            return (y + np.einsum("mk,km->m", q, powers)).reshape(times.shape)
         y = self.y[step] + np.einsum("mpk,km->mp", self.q[step], powers)
         return y.reshape(*times.shape, y.shape[-1])
+
+
+def first_time(past: Callable[[Any], Any], low: float, high: float) -> float:
+    """Where `past` (of many times at once) becomes true between a time at which it is not and one at which it
+    is."""
+    while True:
+        times = np.linspace(low, high, 33)
+        after = int(np.argmax(past(times[1:]))) + 1
+        if times[after] - times[after - 1] >= high - low:  # to rounding
+            return float((low + high) / 2)
+        low, high = times[after - 1], times[after]
 
 
 class Solver:
@@ -110,7 +124,6 @@ class Solver:
         stop: Callable[[Any, Any, Any], Any] | None = None,
     ) -> None:
         self.f, self.jac, self.stop = f, jac, stop
-        self._begin = FirstAlone(jax.jit(self._first))
         self._go = FirstAlone(jax.jit(partial(_chunk, self)))
 
     def __call__(
@@ -127,8 +140,8 @@ class Solver:
     ) -> Path:
         """From y0 at t = 0 to `until` (it may be infinite when there is a stop rule)."""
         tol = jnp.asarray([rtol, atol])
-        state = self._begin(jnp.asarray(y0, float), args, jnp.asarray(step or 0.0))
-        ts, ys, qs = [np.zeros(1)], [np.asarray(state.y)[None]], []
+        state = _begin(np.asarray(y0, float), step or 0.0)
+        ts, ys, qs = [np.zeros(1)], [state.y[None]], []
         total = 0
         while int(state.status) == RUNNING and total < max_steps:
             state = self._go(state, args, jnp.asarray(until, float), tol)
@@ -146,16 +159,17 @@ class Solver:
             kinds.get(int(state.status), "stuck"), {**counts, "steps": total},
         )  # fmt: skip
 
-    def _first(self, y: Any, args: Any, step: Any) -> _State:
-        p, f = y.shape[0], self.f(y, args)
-        zero, eye = jnp.zeros(()), jnp.eye(p)
-        h = jnp.where(step > 0, step, 1e-2 / (1e-12 + jnp.max(jnp.abs(f))))
-        return _State(
-            t=zero, y=y, f=f, h=h, h_old=zero, err_old=zero, jac=jnp.zeros((p, p)), fresh=_NO, wanting=_YES,
-            inverse=(eye, eye + 0j), stale=_YES, q=jnp.zeros((p, 3)), h_q=jnp.ones(()),
-            status=jnp.asarray(RUNNING), counts=jnp.asarray([1, 0, 0]), saved=jnp.asarray(0),
-            ts=jnp.zeros(CHUNK), ys=jnp.zeros((CHUNK, p)), qs=jnp.zeros((CHUNK, p, 3)),
-        )  # fmt: skip
+
+def _begin(y: Any, step: float) -> _State:
+    """What is known before the first Jacobian; a step of 0 is chosen then."""
+    p, eye, zero = len(y), np.eye(len(y)), np.zeros(())
+    return _State(
+        t=zero, y=y, f=np.zeros(p), h=np.asarray(step, float), h_old=zero, err_old=zero,
+        jac=np.zeros((p, p)), fresh=np.asarray(False), wanting=np.asarray(True), inverse=(eye, eye + 0j),
+        stale=np.asarray(True), q=np.zeros((p, 3)), h_q=np.ones(()), status=np.asarray(RUNNING),
+        counts=np.asarray([0, 0, 0]), saved=np.asarray(0), ts=np.zeros(CHUNK), ys=np.zeros((CHUNK, p)),
+        qs=np.zeros((CHUNK, p, 3)),
+    )  # fmt: skip
 
 
 def _chunk(solver: Solver, state: _State, args: Any, until: Any, tol: Any) -> _State:
@@ -240,9 +254,12 @@ def _keep(
 
 
 def _with_jacobian(solver: Solver, s: _State, args: Any) -> _State:
+    # The slope is made with it, so that the first one needs no program of its own.
+    f = solver.f(s.y, args)
+    h = jnp.where(s.h > 0, s.h, 1e-2 / (1e-12 + jnp.max(jnp.abs(f))))
     return s._replace(
-        jac=solver.jac(s.y, args), fresh=_YES, stale=_YES, wanting=_NO,
-        counts=s.counts + jnp.asarray([0, 1, 0]),
+        f=f, h=h, jac=solver.jac(s.y, args), fresh=_YES, stale=_YES, wanting=_NO,
+        counts=s.counts + jnp.asarray([1, 1, 0]),
     )  # fmt: skip
 
 

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     cites="boixadsera2023rank",
     figure="Assumptions 4.3-4.5",
     cost="half a minute on two cores; --scale paper: minutes",
+    version=2,
     checks=(
         "winners are unique (control: two coordinates that are alike)",
         "every saddle is a strict minimum on its support (control: two heads that do the same)",

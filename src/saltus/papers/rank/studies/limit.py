@@ -33,6 +33,7 @@ SHARP = 6.0  # half-width of windows around T_k + C_k / L, in time constants ove
     cites="boixadsera2023rank",
     figure="Theorem 4.1",
     cost="half a minute on two cores; --scale paper: minutes",
+    version=2,
     checks=(
         "at fixed times between stages the distance to the staircase vanishes (control: a large start)",
         "the distance averaged over time falls as 1 / log(1/alpha) (control: its largest value)",
