@@ -33,6 +33,7 @@ AROUND = 1.5  # a crossing's surroundings: so many times more and less
     "features/fig1",
     cites="han2025feature",
     figure="1",
+    version=2,
     cost="3 min on two cores",
     checks=(
         "near n SNR^2 = 3 the classifier's ratio is steep and the denoiser's is not",

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     "features/time",
     cites="han2025feature",
     figure="App. A.4",
+    version=2,
     cost="2 min on two cores",
     checks=(
         "the early ratio is n SNR^2 / 2 at every diffusion time",
