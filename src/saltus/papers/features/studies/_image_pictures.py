@@ -161,7 +161,7 @@ def _rows_finding(study: Any, record: xarray.Dataset) -> tuple[str, str]:
     test, known, new = (f"{g:.2g}%".replace("-", "−") for g in gains)
     if not study.gradients:
         title = f"Of the error the denoiser takes {test} from test pictures, {new} from new noise"
-        return title, f"and {known} from training noise"
+        return title, f"of the error of training noise it takes {known}"
     own, start = (100 * float(np.median(study.share(record, n))) for n in ("odds_test", "odds_test_start"))
     title = f"{own:.3g}% of the gradient's energy lies in the noise patch, {start:.3g}% before training"
     words = f"of the error the denoiser takes {test} from test pictures, {known} from training noise, "
