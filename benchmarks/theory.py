@@ -145,7 +145,7 @@ def flows(quick: bool) -> list[dict[str, Any]]:
     runs = {
         "saltus": lambda: flow.simulate(problem, L, until, atol=1e-5).products(times),
         "diffrax Kvaerno5": peers.diffrax_flow(X, Y, P, K, times * L, 1e-7),
-        "scipy Radau, numpy": lambda: peers.scipy_flow(X, Y, P, K, times * L, 1e-5),
+        "scipy Radau, numpy": peers.scipy_flow(X, Y, P, K, times * L, 1e-5),
     }
     rows = []
     for name, call in runs.items():

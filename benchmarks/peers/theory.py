@@ -58,18 +58,31 @@ def torch_gradient(X: Any, Y: Any) -> Any:
 
 
 def scipy_flow(X: Any, Y: Any, P: Any, K: Any, times: Any, atol: float) -> Any:
-    """m [T, 2d] at times by scipy's Radau, gradient in numpy, Jacobian by differences."""
+    """m [T, 2d] at times by scipy's Radau, gradient in numpy; a call compiles once.
+
+    The Jacobian is JAX's: with one by differences Radau's steps shrink to nothing at a transition.
+    """
+    import jax
+    import jax.numpy as jnp
     from scipy.integrate import solve_ivp
 
-    g = numpy_gradient(np.asarray(X), np.asarray(Y))
+    g, slope = numpy_gradient(np.asarray(X), np.asarray(Y)), jax_gradient(X, Y)
 
-    def products(y: Any, K: Any) -> Any:
-        return (np.exp(np.minimum(2 * y, 40)) - np.exp(np.minimum(2 * (K - y), 40))) / 4
+    def products(y: Any, K: Any, xp: Any = np) -> Any:
+        return (xp.exp(xp.minimum(2 * y, 40)) - xp.exp(xp.minimum(2 * (K - y), 40))) / 4
 
-    found = solve_ivp(
-        lambda t, y: g(products(y, K)), (0, times[-1]), P, "Radau", times, rtol=1e-13, atol=atol
-    )
-    return products(found.y.T, K)
+    jac = jax.jit(jax.jacfwd(lambda y: slope(products(y, jnp.asarray(K), jnp))))
+
+    def go() -> Any:
+        found = solve_ivp(
+            lambda t, y: g(products(y, K)), (0, times[-1]), P, "Radau", times,
+            rtol=1e-13, atol=atol, jac=lambda t, y: np.asarray(jac(y)),
+        )  # fmt: skip
+        if not found.success:
+            raise RuntimeError(f"scipy: {found.message}")
+        return products(found.y.T, K)
+
+    return go
 
 
 def diffrax_flow(X: Any, Y: Any, P: Any, K: Any, times: Any, atol: float) -> Any:
