@@ -29,7 +29,7 @@ GRID = (0.25, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 5.0, 7.0, 10.0, 16.0)
     cites="han2025feature",
     figure="Theorem 3.2",
     version=2,
-    cost="8 min on two cores: 11000 trainings",
+    cost="10 min on two cores: 11000 trainings",
     checks=(
         "the classifier's ratio crosses 1 where both products reach size 1 at the same step",
         "that n SNR^2 falls towards 2 as the start gets smaller",

@@ -37,7 +37,7 @@ STIFFEST = 200.0  # ratio of rates up to which steps are short enough for all an
     cites="yang2025dynamics",
     figure="",
     version=3,
-    cost="4 min on two cores; --starts 2048 gives a first look in seconds",
+    cost="3 min on two cores, 6 min as drawn; --starts 2048 gives a first look in seconds",
     checks=(
         "no start shows more descents than there are concepts",
         "with d' < s columns, some starts show more than d'",
