@@ -71,9 +71,11 @@ def phase(study: Phase, record: xarray.Dataset, law: xarray.Dataset) -> Figure:
     kinds = [kind for kind, _ in sizes]
     for n, kind in enumerate(dict.fromkeys(kinds)):
         here = [i for i, k in enumerate(kinds) if k == kind]
-        drift.plot([float(law.boundary[i]) for i in here], [measured[i] for i in here], "o", markersize=5,
-                   color=COLOURS[n % 6], label=kind if kind == "base" else f"another {kind}",
-                   zorder=4 if kind == "base" else 3)  # fmt: skip
+        formula, seen = [float(law.boundary[i]) for i in here], [measured[i] for i in here]
+        drift.plot(
+            formula, seen, "osD^v"[n % 5], markersize=5, color=COLOURS[n % 6],
+            label=kind if kind == "base" else f"another {kind}", zorder=4 if kind == "base" else 3,
+        )  # fmt: skip
     ends = np.asarray([law.boundary.min(), law.boundary.max()]) * [0.97, 1.03]
     theory(drift, ends, ends, label="formula")
     drift.set(xlabel="n SNR² by the formula", ylabel="n SNR² measured")

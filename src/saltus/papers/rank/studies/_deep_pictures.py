@@ -42,15 +42,13 @@ def deep(study: DeepDiagonal, record: xarray.Dataset, law: xarray.Dataset) -> Fi
     axes[0, 0].set(
         xlabel="time / log(1/α)", ylabel="loss over loss at 0", yscale="log", title="first teacher"
     )
-    axes[0, 0].legend(fontsize=7, loc="lower left")
+    axes[0, 0].legend(fontsize=7, loc="upper right")
     ends = [float(np.nanmin(law.due.where(counts).values)), float(np.nanmax(law.due.where(counts).values))]
     figure.theory(axes[0, 1], ends, ends, label="equal")
     axes[0, 1].set(xscale="log", yscale="log", xlabel="due, $T_k + C_k/L$", ylabel="half-rise seen")
     axes[0, 1].set_title("stage times, all teachers")
     axes[0, 1].legend(fontsize=7)
-    axes[0, 2].set(
-        xlabel="stage", ylabel="coordinates with the winner's wait", title="ties, average over teachers"
-    )
+    axes[0, 2].set(xlabel="stage", ylabel="coordinates tied for the win", title="ties, average over teachers")
     axes[0, 2].set_ylim(0, None)
     axes[0, 2].legend(fontsize=7)
     _captions.finding(
