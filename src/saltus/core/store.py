@@ -18,6 +18,7 @@ import json
 import os
 import shutil
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Any
@@ -182,7 +183,7 @@ def write_whole(target: Path, fill: Callable[[Path], None]) -> None:
             _sync(target.parent)
             _remove(old)
         except BaseException:
-            shutil.rmtree(fresh, ignore_errors=True)
+            _clear(fresh)
             _recover_one(target)
             raise
 
@@ -226,6 +227,13 @@ def _remove(path: Path) -> None:
             path.unlink()
     else:
         shutil.rmtree(path, ignore_errors=True)
+
+
+def _clear(fresh: Path) -> None:
+    """Remove a folder that could not be filled; zarr's own threads may still be writing into it."""
+    for pause in (0.0, 0.05, 0.2, 0.5):
+        time.sleep(pause)
+        shutil.rmtree(fresh, ignore_errors=True)
 
 
 def _temporary(path: Path) -> bool:
