@@ -15,7 +15,7 @@ from saltus.core import parts, record, shared, sources
 TREE = (
     "_jax.py", "cli.py", "report/page.py", "core/lab.py", "descent/_loop.py", "papers/__init__.py",
     "papers/sim/world.py", "papers/sim/studies/order.py", "papers/sim/studies/_pictures.py",
-    "papers/rank/world.py", "papers/simple/world.py",
+    "papers/rank/world.py", "papers/another/world.py",
 )  # fmt: skip
 
 
