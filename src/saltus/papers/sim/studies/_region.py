@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from saltus._lazy import jnp, np, xr
+from saltus._lazy import np, xr
 from saltus.papers import sim
 
 if TYPE_CHECKING:
@@ -69,10 +69,10 @@ def settings(drawn: bool, eta: float, lr: float, scale: float) -> list[Setting]:
 
 def unit_starts(base: int, n: int, d: int) -> Any:
     """W = U U^T with U [d, d] uniform on (0, 1), run k from its own key; [n, d, d]."""
-    from saltus.papers.sim.symmetric.starts import drawn
+    from saltus.papers.sim import symmetric
 
-    # A block of one draw for every d, which compiles once.
-    U = np.moveaxis(np.asarray(drawn("uniform", base, jnp.arange(n), MOST, MOST, 1.0)), -1, 0)[:, :d, :d]
+    # A block of one draw for every d.
+    U = symmetric.starts(n, MOST, scale=1.0, base=base)[:, :d, :d]
     return U @ U.transpose(0, 2, 1)
 
 
